@@ -3,8 +3,9 @@
 python -m benchmarks.baselines [--output FILE]
 
 The kernels are the solutions of the first graded kernel of labs 1 and 2. Their times are modelled for every
-GPU of the catalogue, and their requests are counted by the simulator. Run it again if one of these kernels,
-the performance model or the compiler changes; tests/problems/test_baselines.py fails until then.
+GPU of the catalogue, and their requests are counted by the simulator. Of the open steps, which are graded by
+their speed, the file has the counts of one launch. Run it again if one of these kernels, the performance
+model or the compiler changes; tests/problems/test_baselines.py fails until then.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from gpulab.devices import open_device
 from gpulab.devices.base import Kernel
 from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import names
+from gpulab.grading.checks.counted_speed import CountedCost, cost_of
 from gpulab.model.profile import Profile, profile_variant
+from gpulab.profiling.counts.cell_counts import count_cell
 from gpulab.profiling.counts.version_traffic import counted_traffic
 from gpulab.verification.check import compile_cell
 
@@ -31,15 +34,33 @@ KERNELS = {
     "stencil.naive": ROOT / "labs" / "01_stencil" / "stencil.ipynb",
     "matmul.K1": ROOT / "labs" / "02_matmul" / "matmul.ipynb",
 }
+OPEN_STEPS = {"stencil.naive": "stencil.opt_4", "matmul.K1": "matmul.K6"}  # by the first kernel of the lab
 HEAD = """\
-# Figures of the kernels that students write first. Written by `python -m benchmarks.baselines`.
-# Times are modelled in milliseconds; counts are requests and sectors per 32 units of work.
+# Figures of the labs' solutions. Written by `python -m benchmarks.baselines`.
+# Times are modelled in milliseconds; counts are requests and sectors per 32 units of work, and those of an
+# open step are the cycles that one launch needs at least on one multiprocessor.
 """
 
 
 def baseline_cell(name: str) -> KernelCell:
-    """Return the solution of a kernel in the notebook of its lab."""
-    return next(require_kernel_cell(cell) for cell in read_cells(KERNELS[name]) if cell.name == name)
+    """Return the solution of the first kernel of a lab in its notebook."""
+    return solution(name, KERNELS[name])
+
+
+def open_cell(name: str) -> KernelCell:
+    """Return the solution of the open step of a lab; name: its first kernel."""
+    return solution(OPEN_STEPS[name], KERNELS[name])
+
+
+def solution(name: str, notebook: Path) -> KernelCell:
+    """Return the solution of a kernel in a notebook."""
+    return next(require_kernel_cell(cell) for cell in read_cells(notebook) if cell.name == name)
+
+
+def open_cost(cell: KernelCell) -> CountedCost:
+    """Return the cost of an open step, at the size on which its traffic is counted."""
+    kernel = compile_cell(cell, open_device(DEVICE))
+    return cost_of(count_cell(cell, kernel, machine=False))
 
 
 def modelled(cell: KernelCell, kernel: Kernel) -> Iterator[tuple[str, Profile]]:
@@ -65,6 +86,9 @@ def table(cell: KernelCell) -> Iterator[str]:
     yield f"[{problem}.counts]"
     for name, number in counted_traffic(cell, kernel).per_work.items():
         yield f"{name} = {number:.6g}"
+    yield ""
+    yield f"[{problem}.open]"
+    yield from open_table(open_cell(cell.name))
     for key, profile in modelled(cell, kernel):
         yield ""
         yield f"[{problem}.gpu.{key}]"
@@ -73,6 +97,17 @@ def table(cell: KernelCell) -> Iterator[str]:
         yield f"occupancy = {profile.occupancy.fraction:.6g}"
         yield f"dram_bytes = {profile.dram_bytes:.6g}"
     yield ""
+
+
+def open_table(cell: KernelCell) -> Iterator[str]:
+    """Yield the lines of the table of an open step."""
+    config, cost = cell.config, open_cost(cell)
+    yield f'variant = "{config.variant}"'
+    yield f"block = {list(config.block)}"
+    yield f"tile = {list(config.tile)}"
+    yield f"shape = {list(config.counted_shape)}"
+    for name, cycles in vars(cost).items():
+        yield f"{name} = {cycles:g}"
 
 
 def compiler() -> str:

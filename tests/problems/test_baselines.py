@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.baselines import DEVICE, KERNELS, baseline_cell, compiler, modelled
+from benchmarks.baselines import DEVICE, KERNELS, baseline_cell, compiler, modelled, open_cell, open_cost
 from gpulab.devices import open_device
 from gpulab.gpus.catalogue import names
 from gpulab.problems import problem as problem_named
-from gpulab.problems.baselines import ShippedBaseline, shipped_baseline
+from gpulab.problems.baselines import ShippedBaseline, shipped_baseline, shipped_cost
 from gpulab.profiling.counts.version_traffic import counted_traffic
 from gpulab.verification.check import compile_cell
 
@@ -53,3 +53,21 @@ def test_file_agrees_with_the_kernel_and_the_model(name: str) -> None:
         assert time.occupancy == pytest.approx(profile.occupancy.fraction, rel=1e-4)
         assert time.dram_bytes == pytest.approx(profile.dram_bytes, rel=MODEL_TOLERANCE)
         assert time.bottleneck == profile.bottleneck
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_file_agrees_with_the_counts_of_the_open_step(name: str) -> None:
+    config = open_cell(name).config
+    shipped = shipped_cost(config.problem.name, config.variant)
+    assert shipped is not None
+    assert (shipped.block, shipped.tile, shipped.shape) == (config.block, config.tile, config.counted_shape)
+    if compiler() != baseline_of(name).compiler:
+        pytest.skip(f"the file was written with {baseline_of(name).compiler}")
+    cost = open_cost(open_cell(name))
+    assert (shipped.data, shipped.requests, shipped.instructions) == pytest.approx(
+        (cost.data, cost.requests, cost.instructions), rel=1e-5
+    )
+
+
+def test_step_that_is_not_graded_by_speed_has_no_shipped_cost() -> None:
+    assert shipped_cost("matmul", "K5") is None

@@ -1,8 +1,9 @@
-"""Figures of the kernels that students write first, read from `baselines.toml`.
+"""Figures of the labs' solutions that ship with gpulab, read from `baselines.toml`.
 
-Until a student's own first kernel is correct, tables, sliders and rooflines compare with these figures. They
-are modelled times and counts only; the text of the kernels is not part of the package. The file is written by
-``python -m benchmarks.baselines``.
+Until a student's own first kernel is correct, tables, sliders and rooflines compare with the figures of the
+first solution. Without a GPU, a notebook compares a step that is graded by its speed with the counts of its
+solution. The file holds modelled times and counts only; the text of the kernels is not part of the package.
+It is written by ``python -m benchmarks.baselines``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from gpulab.problems.base import Block, Shape
 
-__all__ = ["BaselineTime", "ShippedBaseline", "shipped_baseline"]
+__all__ = ["BaselineTime", "ShippedBaseline", "ShippedCost", "shipped_baseline", "shipped_cost"]
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,56 @@ class ShippedBaseline:
         return "baseline that ships with gpulab (modelled)"
 
 
+@dataclass(frozen=True)
+class ShippedCost:
+    """What one launch of the solution of a step costs that is graded by its speed.
+
+    Attributes
+    ----------
+    variant : str
+        The step.
+    block, tile : tuple of int
+        The geometry of the launch.
+    shape : tuple of int
+        The problem's size.
+    data, requests, instructions : float
+        Cycles of one multiprocessor, as in `gpulab.grading.checks.counted_speed.CountedCost`.
+    """
+
+    variant: str
+    block: Block
+    tile: Block
+    shape: Shape
+    data: float
+    requests: float
+    instructions: float
+
+
+def shipped_cost(problem: str, variant: str) -> ShippedCost | None:
+    """Return the cost of the solution of a step; None if none ships with gpulab."""
+    figures = _tables().get(problem, {}).get("open", {})
+    if figures.get("variant") != variant:
+        return None
+    block, tile = ((x, y, z) for x, y, z in (figures["block"], figures["tile"]))
+    cycles = (figures[name] for name in ("data", "requests", "instructions"))
+    return ShippedCost(variant, block, tile, tuple(figures["shape"]), *cycles)
+
+
 def shipped_baseline(problem: str) -> ShippedBaseline | None:
     """Return the baseline of a problem; None if it has none."""
     return _baselines().get(problem)
 
 
 @cache
-def _baselines() -> Mapping[str, ShippedBaseline]:
+def _tables() -> Mapping[str, Any]:
+    """Return the tables of the file, one for each problem."""
     text = files("gpulab.problems").joinpath("baselines.toml").read_text(encoding="utf-8")
-    return MappingProxyType({name: _read(name, table) for name, table in tomllib.loads(text).items()})
+    return MappingProxyType(tomllib.loads(text))
+
+
+@cache
+def _baselines() -> Mapping[str, ShippedBaseline]:
+    return MappingProxyType({name: _read(name, table) for name, table in _tables().items()})
 
 
 def _read(problem: str, table: Mapping[str, Any]) -> ShippedBaseline:

@@ -182,9 +182,9 @@ class HazardMessages:
             return ""
         if order is not None and late.opcode != "cp" and before.thread not in (None, hazard.now.thread):
             return (
-                f"No barrier separates the asynchronous copy of line {early.line} from line {late.line}. A "
-                "wait covers only the copies of the thread that calls it: call __syncthreads() after the wait "
-                f"for the copy and before line {late.line}."
+                f"No barrier separates the asynchronous copy of line {early.line} from line {late.line}. "
+                "A wait covers only the copies of the thread that calls it: call __syncthreads() after the "
+                f"wait for the copy and before line {late.line}."
             )
         return (
             f"The asynchronous copy of line {self.copy_line(site, other)} may not have finished. Wait "

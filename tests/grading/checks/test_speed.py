@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import gpulab.devices
+import gpulab.grading.checks.counted_speed
 import gpulab.profiling.baseline
 import gpulab.verification.check
 from gpulab import session
@@ -52,7 +53,8 @@ def open_on(monkeypatch: pytest.MonkeyPatch, kind: str, fraction: float = 1.0, t
         "open_device",
         lambda: SimpleNamespace(kind=kind, name=kind, measures_time=kind == "cuda"),
     )
-    result = SimpleNamespace(correct=True, kernel=object(), technique=technique)
+    kernel = SimpleNamespace(program=SimpleNamespace(ptx="…"))
+    result = SimpleNamespace(correct=True, kernel=kernel, technique=technique)
     monkeypatch.setattr(speed, "recheck_cell", lambda *_: result)
     monkeypatch.setattr(gpulab.profiling.baseline, "time_against_baseline", lambda *_, **__: comparison)
 
@@ -69,9 +71,10 @@ def test_highest_step_reached_gives_the_points(
     assert "measured" in shown[0].text
 
 
-def test_correct_kernel_gets_full_points_without_a_gpu(
+def test_correct_kernel_without_shipped_counts_gets_full_points_without_a_gpu(
     monkeypatch: pytest.MonkeyPatch, shown: list[View]
 ) -> None:
+    monkeypatch.setattr(gpulab.grading.checks.counted_speed, "shipped_cost", lambda *_: None)
     result = RequirementResult(LOADS, 1.25, 1.5, (4,))
     open_on(monkeypatch, "sim", technique=Technique("opt_4", (34, 34, 34), (result,)))
     assert require_speed("stencil.opt_4", of="copy", steps=STEPS) is None
@@ -160,17 +163,25 @@ def test_wrong_values_of_a_timed_launch_earn_nothing(monkeypatch: pytest.MonkeyP
         require_speed("stencil.opt_4", of="copy", steps=STEPS)
 
 
-@pytest.mark.usefixtures("reference")
+@pytest.mark.parametrize("graded", [True, False], ids=["grader", "notebook"])
 @pytest.mark.parametrize(
     ("file", "value"),
     [("opt_4_float4", "None"), ("opt_4_float4_shared_tile", "5"), ("opt_4_warp_shuffle", "5")],
 )
 def test_counts_are_judged_against_the_reference_without_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, shown: list[View], file: str, value: str
+    monkeypatch: pytest.MonkeyPatch,
+    shown: list[View],
+    request: pytest.FixtureRequest,
+    file: str,
+    value: str,
+    graded: bool,
 ) -> None:
+    if graded:
+        request.getfixturevalue("reference")
     simulator = gpulab.device("sim")
     monkeypatch.setattr(gpulab.devices, "open_device", lambda *_: simulator)
     (kernel,) = load(f"stencil/right/{file}.cu")
     session.keep_cell(kernel.cell)
     assert repr(require_speed("stencil.opt_4", of="copy", steps=STEPS)) == value
     assert "reference" in shown[0].text
+    assert ("ship with gpulab" in shown[0].text) is not graded

@@ -38,8 +38,9 @@ def require_speed(
     The grader judges the kernel against the lab's reference solution, which runs in turns with it on the same
     device: the thresholds of `steps` are scaled so that 90 % of its speed give full points. Without a GPU it
     compares the counts of one launch (see `gpulab.grading.checks.counted_speed`). A notebook has no reference
-    solution and shows the fraction of the baseline; without a GPU, a correct kernel that meets the
-    memory-traffic requirements of its step then gets full points.
+    solution and shows the fraction of the baseline; without a GPU, it compares with the counts of the lab's
+    solution that ship with gpulab. For a step without such counts, a correct kernel that meets the
+    memory-traffic requirements then gets full points.
 
     Size and inputs of the timed launches are drawn, and their values are checked.
 
@@ -83,7 +84,7 @@ def require_speed(
     from gpulab import session
     from gpulab.cell import require_kernel_cell
     from gpulab.devices import open_device
-    from gpulab.grading.checks.counted_speed import count_against_reference
+    from gpulab.grading.checks.counted_speed import count_against_reference, count_against_shipped
     from gpulab.notebook import failure, level
     from gpulab.notebook.screen import show
     from gpulab.profiling.baseline import BASELINES, time_against_baseline
@@ -105,14 +106,23 @@ def require_speed(
     kernel_cell, reference = require_kernel_cell(cell), session.reference_of(name)
     rng = random_generator(name)
     if reference is not None:
-        thresholds = {FULL_POINTS * step / max(thresholds): points for step, points in thresholds.items()}
+        thresholds = _of_reference(thresholds)
     if not device.measures_time:
-        if reference is None or result.kernel is None or not result.kernel.program.ptx:
+        kernel = result.kernel
+        if kernel is None or not kernel.program.ptx:
+            costs = None
+        elif reference is not None:
+            costs = count_against_reference(kernel_cell, kernel, reference, rng)
+        else:
+            costs = count_against_shipped(kernel_cell, kernel)
+        if costs is None:
             show(_untimed_view(name, result))
             return _give_points(name, thresholds, 1.0, next)
-        own, best = count_against_reference(kernel_cell, result.kernel, reference, rng)
+        own, best = costs
+        if reference is None:
+            thresholds = _of_reference(thresholds)
+        show(_counted_view(name, own, best, thresholds, shipped=reference is None))
         fraction = min(best.cycles / own.cycles, 1.0)
-        show(_counted_view(name, own, best, thresholds))
         return _give_points(name, thresholds, fraction, next)
 
     assert result.kernel is not None
@@ -170,6 +180,11 @@ def _thresholds(steps: object) -> dict[float, float]:
     return thresholds
 
 
+def _of_reference(thresholds: Mapping[float, float]) -> dict[float, float]:
+    """Return the thresholds as fractions of the reference solution's speed."""
+    return {FULL_POINTS * step / max(thresholds): points for step, points in thresholds.items()}
+
+
 def _untimed_view(name: str, result: CheckResult) -> View:
     """Return the view of a kernel that was checked without a GPU."""
     from gpulab.verification.requirements import number_text
@@ -186,8 +201,10 @@ def _untimed_view(name: str, result: CheckResult) -> View:
     return note("good", f"✓ {name} is correct.", lines)
 
 
-def _counted_view(name: str, own: CountedCost, best: CountedCost, thresholds: Mapping[float, float]) -> View:
-    """Return the view of the counts of a kernel and of the reference solution."""
+def _counted_view(
+    name: str, own: CountedCost, best: CountedCost, thresholds: Mapping[float, float], *, shipped: bool
+) -> View:
+    """Return the view of the counts of a kernel and of the reference solution, or of its shipped counts."""
     from gpulab.views.html import note, stack, table
 
     rows = [
@@ -196,6 +213,8 @@ def _counted_view(name: str, own: CountedCost, best: CountedCost, thresholds: Ma
     ]
     headers = ("kernel", "data path of L1", "memory requests", "instructions")
     caption = "Cycles that one launch needs at least on one multiprocessor. Counted by the simulator."
+    if shipped:
+        caption += " The solution's counts ship with gpulab; the grader counts both kernels at another size."
     fraction = best.cycles / own.cycles
     full = fraction >= max(thresholds)
     return stack(
