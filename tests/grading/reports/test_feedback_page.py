@@ -23,6 +23,18 @@ from tests.grading.conftest import nbgrader_cell
 
 TEST = 'require_correct("stencil.opt_1", points={1: 10})'
 MARKUP = "<script>alert(1)</script>"
+HINTS = """<details><summary>Hint 1</summary>
+
+The first paragraph.
+
+The second paragraph.
+
+<details><summary>Hint 2</summary>
+
+![a figure](figure.svg) <img alt="another" src="../secret.svg"> <img alt="far" src="https://host/a.svg">
+
+</details></details>
+"""
 UNINITIALISED = "line 15: thread (1,1) reads s[53], which has not been initialized. Write each element."
 COMMENT = f"Use std::vector<float> if (i<n && j>0). Why? {MARKUP}"
 WRONG_VALUES = "65x47x9: 7 of 9 values are wrong; first at (z=1). Hint: is the halo loaded there?"
@@ -117,7 +129,9 @@ def feedback(tmp_path_factory: pytest.TempPathFactory) -> BeautifulSoup:
     tests = [
         nbgrader_cell(f"opt_{number}_test", TEST.replace("1", str(number), 1), points=10) for number in (1, 2)
     ]
-    cells = [*tests, answer_cell("answer_1"), answer_cell("answer_2")]
+    cells = [*tests, answer_cell("answer_1"), answer_cell("answer_2"), nbformat.v4.new_markdown_cell(HINTS)]
+    (folder / "figure.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (folder.parent / "secret.svg").write_text("<svg/>")
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "lab.ipynb")
 
     url = f"sqlite:///{work / 'gradebook.db'}"
@@ -166,7 +180,8 @@ def fill_gradebook(url: str) -> None:
 
 
 def exported(notebook: Path, url: str) -> str:
-    exporter = FeedbackExporter(config=Config(HTMLExporter={"template_name": "feedback"}))
+    options = {"template_name": "feedback", "embed_images": True}
+    exporter = FeedbackExporter(config=Config(HTMLExporter=options))
     exporter.register_preprocessor(SummarizeFeedback, enabled=True)
     about = {"notebook": "lab", "assignment": "lab", "student": "ada", "db_url": url}
     html, _ = exporter.from_filename(str(notebook), resources={"nbgrader": about})
@@ -228,3 +243,15 @@ def test_links_of_the_summary_have_a_target(feedback: BeautifulSoup) -> None:
     links = [str(link["href"]).removeprefix("#") for link in feedback.select(".summary a")]
     assert links
     assert all(feedback.find("a", attrs={"name": name}) for name in links)
+
+
+def test_hints_with_embedded_images_open_one_by_one(feedback: BeautifulSoup) -> None:
+    first, second = feedback.find_all("details")
+    assert second in first.find_all("details")
+    assert [p.text for p in first.find_all("p", recursive=False)] == [
+        "The first paragraph.",
+        "The second paragraph.",
+    ]
+    sources = [image["src"] for image in second.find_all("img")]
+    assert sources[0].startswith("data:image/svg+xml;base64,")
+    assert sources[1:] == ["../secret.svg", "https://host/a.svg"]

@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import json
+import mimetypes
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import nbgrader
+from bs4 import BeautifulSoup
 from jinja2 import pass_context
 from nbconvert.exporters import HTMLExporter, TemplateExporter
 from nbconvert.filters.highlight import Highlight2HTML
@@ -51,14 +54,21 @@ class FeedbackExporter(HTMLExporter):
         super().__init__(config=own, **options)
         highlight = Highlight2HTML(pygments_lexer="python", parent=self)
         self._highlighted = lru_cache(CACHED_CELLS)(highlight)
-        self._rendered = lru_cache(CACHED_CELLS)(partial(super().markdown2html, {}))
+        links = {name: getattr(self, name) for name in ("anchor_link_text", "exclude_anchor_links")}
+        self._plain = HTMLExporter(embed_images=False, **links)
+        self._rendered = lru_cache(CACHED_CELLS)(partial(self._plain.markdown2html, {}))
 
     @pass_context
     def markdown2html(self, context: Mapping[str, Any], source: str) -> str:
-        """Return the HTML of a Markdown cell. Most cells are the instructor's, so they are rendered once."""
-        if self.embed_images or context.get("cell", {}).get("attachments"):
-            return str(super().markdown2html(context, source))
-        return str(self._rendered(source))
+        """Return the HTML of a Markdown cell. Most cells are the instructor's, so they are rendered once.
+
+        nbconvert embeds images in each piece of a cell's markup alone, and closes the elements of the piece:
+        a hint of several paragraphs would be outside its `<details>`.
+        """
+        has_attachments = context.get("cell", {}).get("attachments")
+        html = self._plain.markdown2html(context, source) if has_attachments else self._rendered(source)
+        folder = context.get("resources", {}).get("metadata", {}).get("path", "")
+        return _with_images(html, Path(folder).resolve()) if self.embed_images else str(html)
 
     def _highlight(self, source: str, language: str | None = None, metadata: object = None) -> str:
         """Return the HTML of a code cell; `metadata` has no effect on Python code."""
@@ -78,6 +88,21 @@ class FeedbackExporter(HTMLExporter):
         self.register_filter("filter_data_type", widgets)
         page, resources = TemplateExporter.from_notebook_node(self, nb, resources, **options)
         return IMAGE_WITHOUT_TEXT.sub('<img alt="an image without a description" ', page), resources
+
+
+def _with_images(html: str, folder: Path) -> str:
+    """Return the HTML of a cell with the images of a folder in place of their names."""
+    page = BeautifulSoup(html, "html.parser")
+    for image in page.find_all("img", src=True):
+        try:
+            file = (folder / str(image["src"])).resolve()
+            data = file.read_bytes() if file.is_relative_to(folder) else b""
+        except (OSError, ValueError):  # an address, or a name that no file can have
+            continue
+        if data:
+            kind = mimetypes.guess_type(file)[0] or "application/octet-stream"
+            image["src"] = f"data:{kind};base64,{b64encode(data).decode()}"
+    return str(page)
 
 
 class SummarizeFeedback(NbGraderPreprocessor):
