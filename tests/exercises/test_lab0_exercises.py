@@ -7,6 +7,7 @@ import pytest
 
 import gpulab
 from gpulab.devices.streams import DeviceOperation, Stream
+from gpulab.exercises import kernel_exercises
 from gpulab.exercises.lab0_exercises import (
     BLOCKS,
     CASE_BRANCH,
@@ -90,9 +91,14 @@ def test_case_has_one_right_option_for_each_choice() -> None:
         assert not quantity.options or right[quantity.name] in quantity.options
 
 
-def test_sums_of_cases_are_exact() -> None:
-    from gpulab.exercises import kernel_exercises
+def test_sum_in_floats_is_not_taken_for_a_forgotten_start() -> None:
+    for seed in range(200):
+        case = next(kernel_exercises()["total"].cases(np.random.default_rng(seed)))
+        x, _, start = case.args
+        assert int(np.float32(x[0])) + start[0] != case.expected[2][0] - start[0]
 
+
+def test_sums_of_cases_are_exact() -> None:
     for case in kernel_exercises()["total"].cases(np.random.default_rng(0)):
         x, n, start = case.args
         assert case.expected[2][0] == start[0] + int(x[:n].sum())

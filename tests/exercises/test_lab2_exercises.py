@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
 import gpulab
+from gpulab.exercises import kernel_exercises
 from gpulab.exercises.lab2_exercises import (
     CASE,
     COLUMNS,
@@ -118,3 +121,11 @@ def test_truths_answer_every_question() -> None:
 def test_rolled_strip_is_slower_than_the_kernel_before_it() -> None:
     assert SHARED_STRIP.truth("matmul")["h200"].text.startswith("slower")
     assert H200_MS["K2, 64 threads, unrolled by 4"] < H200_MS["K1, 64 threads"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sizes_of_row_major_tell_each_extent_from_each_other_one(seed: int) -> None:
+    cases = kernel_exercises()["row_major"].cases(np.random.default_rng(seed))
+    extents = [case.args[3:6] for case in cases]
+    orders = {(i, j) for shape in extents for i, j in permutations(range(3), 2) if shape[i] < shape[j]}
+    assert orders == set(permutations(range(3), 2))

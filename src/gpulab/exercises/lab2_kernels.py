@@ -15,8 +15,10 @@ SQUARE = (2, 2, 2)  # rows, columns and depth, in blocks
 
 
 def _row_major_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
-    different = tuple(int(blocks) for blocks in rng.permutation((1, 2, 3)))
-    for extents in (SQUARE, different):
+    # B has the fewest columns in one case and the most in the other, so that each extent is both larger and
+    # smaller than each other one: a kernel that takes one for another is wrong in one of them.
+    rows, depth = (int(blocks) for blocks in rng.permutation((2, 3)))
+    for extents in (SQUARE, (rows, 1, depth), (4 - rows, 3, 4 - depth)):
         rows, columns, depth = (SIDE * blocks for blocks in extents)
         a, b = rng.random((rows, depth), np.float32), rng.random((depth, columns), np.float32)
         yield KernelCase(
