@@ -14,7 +14,7 @@ from tests.kernels.corpus import FOLDER
     ("ms", "word"), [(0.9, "faster"), (1.1, "slower"), (0.96, "same"), (1.04, "same"), (1.0, "same")]
 )
 def test_comparison_needs_five_percent(ms: float, word: str) -> None:
-    assert comparison(ms, 1.0) == f"{word}: {ms:.3g} ms instead of 1 ms"
+    assert comparison(ms, 1.0) == f"{word}: {ms:#.3g} ms instead of 1.00 ms"
 
 
 def test_ablation_is_read_from_the_measurements() -> None:

@@ -99,8 +99,15 @@ def test_views_import_no_ipython():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_names_do_not_break_and_headers_break_at_a_slash():
+    html = table(("GPU", "warps/SM", "reason"), [("Tesla T10", 8, "a reason " * 8)], numeric=(1,)).html
+    assert '<td class="gp-word">Tesla T10</td>' in html
+    assert html.count("gp-word") == 1
+    assert '<th class="gp-n">warps/<wbr>SM</th>' in html
+
+
 def test_cell_has_a_tooltip():
     view = table(("a", "b"), [(1, 2), (3, 4)], hover={(1, 0): 'from "a" & b'})
-    assert '<td title="from &quot;a&quot; &amp; b">3</td>' in view.html
+    assert 'title="from &quot;a&quot; &amp; b">3</td>' in view.html
     assert view.html.count("title=") == 1
     assert "from" not in view.text

@@ -22,20 +22,20 @@ OTHER = TimelineSpan("copy to host", "4 bytes", 2, False, 2.0, 4.0)
 
 def test_table_has_elapsed_time_sum_and_overlap() -> None:
     view = gpulab.show_timeline(recorded("two", COPY, KERNEL, OTHER))
-    assert view.text.splitlines()[2].split() == ["two", "4", "5", "1"]
+    assert view.text.splitlines()[2].split() == ["two", "4.00", "5.00", "1.00"]
 
 
 def test_drawing_has_a_row_for_each_stream_and_a_tooltip_for_each_operation() -> None:
     html = gpulab.show_timeline(recorded("two", COPY, KERNEL, OTHER)).html
     assert html.count(">stream 1<") == html.count(">stream 2<") == 1
-    assert "copy to device: 4 bytes, page-locked; 0 to 1 ms" in html
-    assert "copy to host: 4 bytes, pageable; 2 to 4 ms" in html
-    assert "kernel: add; 1 to 3 ms" in html
+    assert "copy to device: 4 bytes, page-locked; 0.00 to 1.00 ms" in html
+    assert "copy to host: 4 bytes, pageable; 2.00 to 4.00 ms" in html
+    assert "kernel: add; 1.00 to 3.00 ms" in html
 
 
 def test_drawing_has_a_description_for_screen_readers() -> None:
     html = gpulab.show_timeline(recorded("two", COPY, OTHER)).html
-    assert 'aria-label="two: 2 operations in 2 streams, 4 ms elapsed, 0 ms saved by overlap."' in html
+    assert 'aria-label="two: 2 operations in 2 streams, 4.00 ms elapsed, 0.00 ms saved by overlap."' in html
 
 
 def test_timeline_without_operations_has_a_table_only() -> None:

@@ -163,15 +163,14 @@ def _wrong_values(found: WrongOutput, non_finite: int, first: Mismatch, worst: M
     expected, got = first.texts
     got = "but no thread writes it" if found.never[first.index] else f"got {got}"
     where = found.problem.format_index(first.index, first.output)
-    text = (
-        f"{_title(found)}: {wrong} of {total} values are wrong; first at {where}: expected {expected}, {got}"
-    )
+    text = f"{_title(found)}: {wrong:,} of {total:,} values are wrong; first at {where}: "
+    text += f"expected {expected}, {got}"
     if worst != first and math.isfinite(worst.got):
         expected, got = worst.texts
         where = found.problem.format_index(worst.index, worst.output)
         text += f"; worst at {where}: expected {expected}, got {got}"
     if non_finite:
-        text += f"; {non_finite} of the values {'is' if non_finite == 1 else 'are'} NaN or infinite"
+        text += f"; {non_finite:,} of the values {'is' if non_finite == 1 else 'are'} NaN or infinite"
     return f"{text}. Hint: {hint}" if hint else text
 
 
@@ -179,7 +178,7 @@ def _written_boundary(found: WrongOutput, forbidden: npt.NDArray[np.bool_], face
     """Return the sentence about elements that must stay unchanged. faces: a hint that names them, or ""."""
     index, number = np.unravel_index(int(np.argmax(forbidden)), forbidden.shape), _count(forbidden)
     text = (
-        f"{_title(found)}: the kernel wrote {number} point{'s' * (number > 1)} of the boundary, first at "
+        f"{_title(found)}: the kernel wrote {number:,} point{'s' * (number > 1)} of the boundary, first at "
         f"{found.problem.format_index(index, found.case.output.name)}; the boundary must stay unchanged"
     )
     return f"{text}. Hint: {faces}" if faces else text
@@ -197,7 +196,7 @@ def _count(mask: npt.NDArray[np.bool_]) -> int:
 
 
 def _wrong(number: int) -> str:
-    return f"{number} value{'' if number == 1 else 's'} wrong"
+    return f"{number:,} value{'' if number == 1 else 's'} wrong"
 
 
 def _plane(found: WrongOutput, forbidden: npt.NDArray[np.bool_]) -> Plane:

@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 _LONG = 28  # characters; a column with a longer cell holds prose and gets a minimum width
+_SHORT = 16  # characters; a column without a longer cell holds names, which do not break
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,17 +134,25 @@ def table(
     hover: tooltip of a cell by (row, column), without the header. bars: length of a cell's bar in percent.
     """
     right, titles, lengths = set(numeric), hover or {}, bars or {}
-    long = {i for i in range(len(headers)) if max((len(str(row[i])) for row in rows), default=0) > _LONG}
+    longest = [max((len(str(row[i])) for row in rows), default=0) for i in range(len(headers))]
 
     def cell(tag: str, text: object, column: int, row: int = -1) -> str:
-        names = ["gp-n"] if column in right else ["gp-long"] if column in long else []
-        style = ""
+        names, style = [], ""
+        if column in right:
+            names.append("gp-n")
+        elif longest[column] > _LONG:
+            names.append("gp-long")
+        elif longest[column] <= _SHORT and tag == "td":
+            names.append("gp-word")
         if (row, column) in lengths:
             names.append("gp-share")
             style = f' style="--gp-part:{lengths[row, column]:.1f}%"'
         kind = f' class="{" ".join(names)}"' if names else ""
         title = f' title="{escape(titles[row, column])}"' if titles.get((row, column)) else ""
-        return f"<{tag}{kind}{style}{title}>{escape(text)}</{tag}>"
+        shown = escape(text)
+        if tag == "th":
+            shown = shown.replace("/", "/<wbr>")
+        return f"<{tag}{kind}{style}{title}>{shown}</{tag}>"
 
     head = "".join(cell("th", text, column) for column, text in enumerate(headers))
     body = "".join(

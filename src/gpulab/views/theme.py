@@ -111,10 +111,11 @@ _SHEETS = {
         "border-bottom:1px solid var(--gp-line);vertical-align:top;white-space:normal;overflow-wrap:normal;"
         "color:var(--gp-ink)",
         ".gp-table .gp-long": "min-width:9em",  # without it a narrow page breaks the column into single words
-        # Headers break at spaces, so that a table fits next to JupyterLab's file browser on 1280 pixels.
+        # Headers break at spaces and slashes, so that a table fits next to JupyterLab's file browser on 1280
+        # pixels.
         ".gp-table th": "vertical-align:bottom",
         ".gp-table th.gp-n,.gpulab .gp-table td.gp-n": "text-align:right;font-variant-numeric:tabular-nums",
-        ".gp-table td.gp-n": "white-space:nowrap",
+        ".gp-table td.gp-n,.gpulab .gp-table td.gp-word": "white-space:nowrap",
     },
     "gp-plane": {
         "svg.gp-plane": "display:block;max-width:100%;height:auto;margin:6px 0",

@@ -32,8 +32,8 @@ BARRIER = (
     "14, without synchronization between the two accesses. Add a __syncthreads() after line {0}."
 )
 HALO = (
-    "65x47x9: {} of 19845 values are wrong; first at (z=1, y=1, x=15): expected -2.68889, got nan. Hint: all "
-    "wrong points lie on the edges of blocks along x and y; is the halo loaded there?"
+    "65x47x9: {} of 19,845 values are wrong; first at (z=1, y=1, x=15): expected -2.68889, got nan. Hint: "
+    "all wrong points lie on the edges of blocks along x and y; is the halo loaded there?"
 )
 ENDLESS = "line 16: thread (0,0) of block (0,0) does not terminate: its warp was stopped in this loop."
 TEXT = """\

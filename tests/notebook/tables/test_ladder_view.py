@@ -90,12 +90,12 @@ def test_measured_time_stands_next_to_the_modelled_one(monkeypatch: pytest.Monke
     monkeypatch.setattr("gpulab.profiling.version_times.measured_versions", lambda *_: measured)
     table = rows(gpulab.ladder_table("stencil", gpus=("t10", "h200"), size=64).text)
     here = table["h200", "naive"]
-    assert here["measured (ms)"] == "1"
+    assert here["measured (ms)"] == "1.00"
     assert here["error"] == f"{100 * (float(here['modelled (ms)']) - 1):+.0f} %"
     assert {table["t10", "naive"][name] for name in ("measured (ms)", "error")} == {"-"}
 
     alone = rows(gpulab.ladder_table("stencil", gpus="t10", size=64).text)["h200", "naive"]
-    assert (alone["modelled (ms)"], alone["measured (ms)"]) == ("-", "1")
+    assert (alone["modelled (ms)"], alone["measured (ms)"]) == ("-", "1.00")
 
 
 def test_empty_session_gives_a_line_of_text() -> None:

@@ -9,7 +9,7 @@ from gpulab.views.tables.number_format import block_extents, byte_size, millisec
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, "-"), (0.1234, "0.123"), (1.5, "1.5"), (12.34, "12.3"), (169.1, "169.1"), (12345.6, "12,346")],
+    [(None, "-"), (0.1234, "0.123"), (1.5, "1.50"), (12.34, "12.3"), (169.1, "169.1"), (12345.6, "12,346")],
 )
 def test_rate_has_three_significant_digits(value: float | None, shown: str) -> None:
     assert rate(value) == shown
@@ -17,7 +17,15 @@ def test_rate_has_three_significant_digits(value: float | None, shown: str) -> N
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.01234, "0.0123"), (3.14159, "3.14"), (99.94, "99.9"), (1234.5, "1,234"), (None, "-")],
+    [
+        (0.01234, "0.0123"),
+        (3.1, "3.10"),
+        (99.94, "99.9"),
+        (99.96, "100"),
+        (0.0, "0.00"),
+        (1234.5, "1,234"),
+        (None, "-"),
+    ],
 )
 def test_time_has_three_significant_digits(value: float | None, shown: str) -> None:
     assert milliseconds(value) == shown

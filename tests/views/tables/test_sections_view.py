@@ -28,4 +28,4 @@ def test_asynchronous_section_has_its_interval(monkeypatch):
     host = timers.report()[0].provenance
     row = SectionTime("GPU", (Span(0.001, 0.002), Span(0.004, 0.005)), True, host)
     monkeypatch.setattr(timers, "report", lambda: (row,))
-    assert "1 - 5 in 2 pieces" in gpulab.sections_table(timers).text
+    assert "1.00 - 5.00 in 2 pieces" in gpulab.sections_table(timers).text

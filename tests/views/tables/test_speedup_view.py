@@ -31,7 +31,7 @@ def test_empty_table_is_a_line_of_text():
 def test_row_has_before_after_and_speedup():
     text = speedup_view(timed(naive=(6.0, GPU), opt_1=(3.0, GPU))).text
     row = next(line for line in text.splitlines() if line.startswith("opt_1"))
-    assert row.split()[1:5] == ["6", "(naive)", "3", "2.00"]
+    assert row.split()[1:5] == ["6.00", "(naive)", "3.00", "2.00"]
 
 
 def test_baseline_has_registers_resident_blocks_and_waves():

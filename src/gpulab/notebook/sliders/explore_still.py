@@ -62,7 +62,7 @@ def _axes(pen: SvgPen, curve: Curve) -> None:
     for value in _ticks(1.12 * curve.top_rate):
         y = _row(curve, value)
         pen.line(LEFT, y, WIDTH - RIGHT, y, "line")
-        pen.text(rate(value), LEFT - 6, y + 4, "dim", SMALL, "end")
+        pen.text(f"{value:,.10g}", LEFT - 6, y + 4, "dim", SMALL, "end")
         pen.text(rate(value * curve.gb_s_per_rate), WIDTH - RIGHT + 6, y + 4, "dim", SMALL)
     pen.text(curve.unit, LEFT - 6, TOP - 10, "dim", SMALL, "end")
     pen.text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", SMALL)

@@ -123,7 +123,7 @@ def _columns(rows: Sequence[VersionTime]) -> tuple[Column, ...]:
         Column("modelled (ms)", "modelled.time_ms", milliseconds, "modelled.provenance"),
         Column("measured (ms)", "measured.median_ms", milliseconds, "measured.provenance", optional=True),
         Column("error", "error_percent", "{:+.0f} %".format, optional=True),
-        Column("speed-up", speedup, "{:.2f}".format),
+        Column("speed-up", speedup, "{:,.2f}".format),
         Column("bound by", "modelled.bottleneck"),
         *RESIDENCY_COLUMNS,
         Column("block", lambda row: block_extents(row.block)),

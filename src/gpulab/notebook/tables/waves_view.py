@@ -92,7 +92,7 @@ def _columns(footnotes: Footnotes) -> tuple[Column, ...]:
         Column("error", "error_percent", "{:+.0f} %".format, optional=True),
         Column("registers", "residency.registers", str),
         Column("resident", "residency.blocks_per_sm", str),
-        Column("waves", "residency.waves", "{:.2f}".format),
+        Column("waves", "residency.waves", "{:,.2f}".format),
         Column("bound by", "profile.bottleneck"),
         Column("spilled bytes", lambda row: row.spill_bytes or None, str, optional=True),
         Column("block", lambda row: extents(row.block[:2])),

@@ -49,12 +49,12 @@ def _columns(problem: str, table: MeasuredTable, kernels: Sequence[MeasuredKerne
     yield Column("registers", "registers", str)
     yield Column("spilled (B)", lambda kernel: kernel.spill_bytes or None, str, optional=True)
     yield Column("resident", lambda kernel: table.occupancy(kernel).blocks_per_sm, str)
-    yield Column("waves", table.waves, "{:.2f}".format)
+    yield Column("waves", table.waves, "{:,.2f}".format)
     yield Column("measured (ms)", "measured_ms", MS, lambda _: f"measured, {table.source}")
     yield Column("modelled (ms)", "modelled_ms", MS, lambda _: f"modelled, {table.gpu}")
     yield Column("error", lambda kernel: round(kernel.error_percent), "{:+d} %".format)
     if counted:
-        yield Column("instructions", "instructions", "{:.0f}".format)
+        yield Column("instructions", "instructions", "{:,.0f}".format)
         yield Column("DRAM (MB)", "dram_mb", "{:,.0f}".format)
     elif not ablation:
         yield Column("of a copy", share_of_copy, percentage)

@@ -23,17 +23,22 @@ MISSING = "-"  # a figure that is not known
 
 
 def milliseconds(value: float | None) -> str:
-    """Format a time with three significant digits and no exponent: 0.0123, 3.14, 1,234."""
+    """Format a time with three significant digits: 0.0123, 3.10, 1,234."""
     if value is None:
         return MISSING
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else _three_digits(value)
 
 
 def rate(value: float | None) -> str:
-    """Format a rate with three significant digits, or four from 100 on: 0.123, 12.3, 169.1, 1,234."""
+    """Format a rate with three significant digits, or four from 100 on: 0.120, 12.3, 169.1, 1,234."""
     if value is None:
         return MISSING
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else _three_digits(value)
+
+
+def _three_digits(value: float) -> str:
+    """Format a number below 100 with three significant digits, zeros at the end included."""
+    return f"{value:#.3g}".rstrip(".")
 
 
 def percentage(fraction: float) -> str:

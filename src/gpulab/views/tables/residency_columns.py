@@ -13,7 +13,7 @@ RESIDENCY_COLUMNS = (
     Column("registers", "residency.registers", str, optional=True),
     Column("warps/SM", "residency.warps_per_sm", str, optional=True),
     Column("blocks/SM", "residency.blocks_per_sm", str, optional=True),
-    Column("waves", "residency.waves", "{:.2f}".format, optional=True),
+    Column("waves", "residency.waves", "{:,.2f}".format, optional=True),
 )
 """The columns, for rows with an attribute `residency`."""
 

@@ -24,7 +24,7 @@ _COLUMNS = (
     Column("variant", "variant"),
     Column("before (ms)", _before, str),
     Column("after (ms)", "after_ms", milliseconds, "provenance"),
-    Column("speed-up", "speedup", "{:.2f}".format),
+    Column("speed-up", "speedup", "{:,.2f}".format),
     *RESIDENCY_COLUMNS,
     Column("block", lambda row: block_extents(row.block)),
     Column("change", "changes"),
