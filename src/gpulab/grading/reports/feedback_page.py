@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import nbgrader
-from bs4 import BeautifulSoup
 from jinja2 import pass_context
 from nbconvert.exporters import HTMLExporter, TemplateExporter
 from nbconvert.filters.highlight import Highlight2HTML
@@ -38,6 +37,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 FORMGRADER = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader"
 STYLE_SHEETS = FORMGRADER / "static" / "node_modules" / "bootstrap" / "dist" / "css"
 CACHED_CELLS = 500  # of all students together
+IMAGE_NAME = re.compile(r"""(?P<before><img\b[^>]*?\ssrc=)(?P<quote>["'])(?P<name>.*?)(?P=quote)""")
 IMAGE_WITHOUT_TEXT = re.compile(r"<img\s+(?![^>]*\balt=)")
 
 
@@ -92,17 +92,17 @@ class FeedbackExporter(HTMLExporter):
 
 def _with_images(html: str, folder: Path) -> str:
     """Return the HTML of a cell with the images of a folder in place of their names."""
-    page = BeautifulSoup(html, "html.parser")
-    for image in page.find_all("img", src=True):
+
+    def embedded(image: re.Match[str]) -> str:
         try:
-            file = (folder / str(image["src"])).resolve()
+            file = (folder / image["name"]).resolve()
             data = file.read_bytes() if file.is_relative_to(folder) else b""
         except (OSError, ValueError):  # an address, or a name that no file can have
-            continue
-        if data:
-            kind = mimetypes.guess_type(file)[0] or "application/octet-stream"
-            image["src"] = f"data:{kind};base64,{b64encode(data).decode()}"
-    return str(page)
+            data = b""
+        kind = mimetypes.guess_type(image["name"])[0] or "application/octet-stream"
+        return f'{image["before"]}"data:{kind};base64,{b64encode(data).decode()}"' if data else image[0]
+
+    return IMAGE_NAME.sub(embedded, html)
 
 
 class SummarizeFeedback(NbGraderPreprocessor):
