@@ -17,10 +17,10 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "lint",
         "find faults of a lab before its students do",
         run_lint,
-        "The declaration of the problem, the notebook and the rubric are read, and the sample class is "
-        "graded. Faults are a step without a test, other points than in the rubric, a solution that students "
-        "see, a cell that fails out of order, a reference that disagrees with a right sample, and a wrong "
-        "sample that passes. Exit code 1 if there is a fault.",
+        "The declaration of the problem, the notebook and the rubric are read, and the notebook's solutions "
+        "and the sample class are graded. Faults are a step without a test, other points than in the rubric, "
+        "a solution that is wrong or that students see, a cell that fails out of order, a reference that "
+        "disagrees with a right sample, and a wrong sample that passes. Exit code 1 if there is a fault.",
     )
     lint.add_argument("lab", metavar="LAB", help="a folder of labs/")
     add_device(lint, "sim, cuda or cuda:N")

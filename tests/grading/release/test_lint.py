@@ -73,6 +73,49 @@ def test_name_that_no_problem_can_have_is_refused(new_lab: Course, name: str) ->
         write_lab(new_lab, name)
 
 
+@pytest.mark.parametrize(
+    ("cell", "old", "new", "message"),
+    [
+        ("runs", "scale.runs", "scale.rums", "cell 4: scale has no variant `rums`; it has: runs, coalesced"),
+        ("runs", "--tile 4", "--tile four", "cell 4: `four` is not valid for --tile"),
+        ("runs", "%%cuda scale.runs", "", "cell 4: line 1 is not Python"),
+        ("runs", "// END SOLUTION", "", "cell 4: it has 1 of `BEGIN SOLUTION` but 0 of `END SOLUTION`"),
+        ("setup", "import gpulab", "import gpulab as", "cell 2: line 2 is not Python"),
+    ],
+)
+def test_cell_that_cannot_be_read_is_found(
+    new_lab: Course, cell: str, old: str, new: str, message: str
+) -> None:
+    change(new_lab, cell, lambda found: found.update(source=found.source.replace(old, new)))
+    (fault,) = faults_of(new_lab)
+    assert message in fault
+
+
+def test_cell_with_the_name_of_another_is_found(new_lab: Course) -> None:
+    change(new_lab, "coalesced", lambda cell: cell.metadata.nbgrader.update(grade_id="runs"))
+    (fault,) = faults_of(new_lab)
+    assert "cell 7: scale.ipynb, cell 4 has the same grade_id, `runs`" in fault
+
+
+def test_test_before_its_kernel_is_found(new_lab: Course) -> None:
+    notebook = notebook_of(new_lab)
+    notebook.cells.insert(2, notebook.cells.pop(4))
+    nbformat.write(notebook, new_lab.notebook(LAB))
+    (fault,) = faults_of(new_lab)
+    assert "cell 3: it checks scale.runs, which scale.ipynb, cell 5 defines" in fault
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [("factor + x[i]", "values are wrong"), ("factor * x[j]", 'line 7: identifier "j" is undefined')],
+)
+def test_wrong_solution_of_the_notebook_is_found(new_lab: Course, new: str, message: str) -> None:
+    change(new_lab, "runs", lambda cell: cell.update(source=cell.source.replace("factor * x[i]", new)))
+    (fault,) = faults_of(new_lab)
+    assert "cell 4: the solution is wrong. Its kernel scale.runs" in fault
+    assert message in fault
+
+
 def test_step_without_a_test_is_found(new_lab: Course) -> None:
     change(new_lab, "coalesced_test", lambda cell: cell.update(source="assert True"))
     assert any("no test cell checks scale.coalesced" in fault for fault in faults_of(new_lab))
@@ -174,7 +217,8 @@ def test_reference_that_disagrees_with_the_right_sample_and_wrong_sample_that_pa
     replace_text(samples / "previous_step" / "runs.cu", "factor * x[i]", "-factor * x[i]")
     replace_text(samples / "previous_step" / "expected.toml", "runs_test = 5", "runs_test = 0")
 
-    disagrees, _, passes = faults_of(new_lab)
+    *solutions, disagrees, _, passes = faults_of(new_lab)
+    assert len(solutions) == 2
     line = path.read_text(encoding="utf-8").split("reference=")[0].count("\n") + 1
     assert disagrees.startswith("sample all_right: runs_test got 0 points, expected 5.")
     assert f"compared with the reference in problem.py, line {line}:" in disagrees

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import builtins
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from nbgrader import utils
 
-from gpulab.cell import is_kernel_cell
 from gpulab.errors import GpulabError, ProblemError, UsageError
-from gpulab.grading.judge.python_cell import parse_python
-from gpulab.grading.judge.records import JudgedSubmission
+from gpulab.grading.judge.records import JudgedSubmission, KernelInspection
 from gpulab.grading.pipeline.course import Course, open_course
 from gpulab.grading.pipeline.grading_run import GradeOptions
 from gpulab.grading.pipeline.submissions import grade_submissions
@@ -24,17 +19,12 @@ from gpulab.grading.release.assignments import (
     check_stated_points,
     graded_sources,
     max_points,
-    read_notebook,
     release,
 )
+from gpulab.grading.release.notebook_faults import kernel_places, names_step, notebook_faults
 from gpulab.grading.release.rubric import check_points, required_rubric
-from gpulab.grading.release.sample_class import (
-    SampleSubmission,
-    kernel_name,
-    read_samples,
-    submit_sample,
-)
-from gpulab.problems import Case, Problem, load_problems, problem_names
+from gpulab.grading.release.sample_class import SampleSubmission, read_samples, submit_sample
+from gpulab.problems import Case, Problem, load_problems
 from gpulab.problems import problem as problem_named
 from gpulab.problems.registry import PROBLEM_FILE
 from gpulab.verification.requirements import check_metrics
@@ -42,8 +32,8 @@ from gpulab.verification.verify import require_memory
 
 __all__ = ["lint"]
 
-MARKER = "BEGIN SOLUTION"
 ONE_THREAD = (1, 1, 1)  # a block
+SOLUTIONS = "_solutions"  # the student who submits the lab's own notebook
 
 
 def lint(course: Course, assignment: str, options: GradeOptions) -> list[str]:
@@ -67,12 +57,7 @@ def lint(course: Course, assignment: str, options: GradeOptions) -> list[str]:
     declared, faults = _declared(notebook.parent)
     if faults:
         return faults
-    cells = [
-        (f"{notebook.name}, cell {number}", cell)
-        for number, cell in enumerate(read_notebook(notebook).cells, 1)
-        if cell.cell_type == "code"
-    ]
-    faults = [*_steps(notebook, cells, declared), *_points(course, assignment, notebook), *_order(cells)]
+    faults = [*notebook_faults(notebook, declared), *_points(course, assignment, notebook)]
     samples = course.config_folder / "sample_class" / assignment
     if not samples.is_dir():
         return [*faults, f"{samples} is missing: a lab needs sample submissions that are right and wrong."]
@@ -142,34 +127,6 @@ def _check_mistakes(declared: Problem, case: Case) -> None:
             )
 
 
-def _steps(
-    notebook: Path, cells: Sequence[tuple[str, Any]], declared: Mapping[str, Problem]
-) -> Iterator[str]:
-    """Yield steps without a kernel cell or a test, and solutions that students would see."""
-    tests = "\n".join(cell.source for _, cell in cells if utils.is_grade(cell))
-    kernels = set()
-    for place, cell in cells:
-        name = kernel_name(cell.source) if is_kernel_cell(cell.source) else ""
-        kernels.add(name)
-        tested = name and f'"{name}"' in tests
-        if utils.is_solution(cell):
-            if name and MARKER not in cell.source:
-                yield f"{place}: the solution of {name} is not between {MARKER} and END SOLUTION."
-            if _is_step(name) and not tested:
-                yield f"{place}: no test cell checks {name}."
-        elif tested:
-            yield f"{place}: {name} is graded, but its cell is no solution cell, so students see its kernel."
-    for problem in declared.values():
-        for step, fact in problem.variants.items():
-            if f"{problem.name}.{step}" not in kernels and f'"{problem.name}.{step}"' not in tests:
-                yield f"{fact.line}: the step {step} has neither a kernel cell nor a test in {notebook.name}."
-
-
-def _is_step(name: str) -> bool:
-    problem, _, step = name.partition(".")
-    return problem in problem_names() and step in problem_named(problem).variants
-
-
 def _points(course: Course, assignment: str, notebook: Path) -> Iterator[str]:
     """Yield the first difference between the points of the notebook and those of the rubric."""
     try:
@@ -178,38 +135,6 @@ def _points(course: Course, assignment: str, notebook: Path) -> Iterator[str]:
         check_stated_points(notebook)
     except UsageError as error:
         yield str(error)
-
-
-def _order(cells: Sequence[tuple[str, Any]]) -> Iterator[str]:
-    """Yield names that a Python cell uses before the cell that defines them."""
-    defined: dict[str, int] = {}
-    trees = []
-    for number, (place, cell) in enumerate(cells):
-        tree = ast.Module([], []) if is_kernel_cell(cell.source) else parse_python(cell.source)
-        trees.append((place, tree))
-        for name in _names(tree, ast.Store):
-            defined.setdefault(name, number)
-    for number, (place, tree) in enumerate(trees):
-        own = _names(tree, ast.Store)
-        for name in sorted(_names(tree, ast.Load) - own - vars(builtins).keys()):
-            if defined.get(name, -1) > number:
-                yield f"{place}: it fails before {trees[defined[name]][0]} has run, which defines `{name}`."
-
-
-def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    """Return the names that a cell loads or stores; those that it stores include functions and imports."""
-    nodes = list(ast.walk(tree))
-    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
-    if context is ast.Store:
-        for node in nodes:
-            match node:
-                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                    names.add(name)
-                case ast.alias(name=name, asname=other):
-                    names.add(other or name.partition(".")[0])
-                case ast.arg(arg=name):
-                    names.add(name)
-    return names
 
 
 def _sample_faults(course: Course, assignment: str, options: GradeOptions) -> list[str]:
@@ -221,14 +146,19 @@ def _sample_faults(course: Course, assignment: str, options: GradeOptions) -> li
             released = release(trial, assignment, level=2)
             for sample in samples:
                 submit_sample(sample, released.notebooks[0], trial.submitted)
+            notebook = course.notebook(assignment)
+            solutions = trial.submitted / SOLUTIONS / assignment / notebook.name
+            solutions.parent.mkdir(parents=True)
+            shutil.copy(notebook, solutions)
             grade_submissions(trial, assignment, options)
             verdicts = [load_judged(trial, assignment, sample.student) for sample in samples]
+            own = load_judged(trial, assignment, SOLUTIONS)
     except GpulabError as error:
         return [str(error)]
 
     rubric = required_rubric(course.config_folder / "rubric.toml", assignment)
     tested = {name: criterion.variant for name, criterion in rubric.items()}
-    faults = _not_judged(verdicts)
+    faults = [*_not_judged(verdicts), *_wrong_solutions(notebook, own)]
     for sample, verdict in zip(samples, verdicts, strict=True):
         faults += _differences(sample, verdict, tested)
     totals = [sum(sample.points.values()) for sample in samples]
@@ -253,6 +183,28 @@ def _not_judged(verdicts: Sequence[JudgedSubmission]) -> list[str]:
     ]
 
 
+def _wrong_solutions(notebook: Path, verdict: JudgedSubmission) -> Iterator[str]:
+    """Yield the kernels of the lab's own notebook that are not right."""
+    places = kernel_places(notebook)
+    for kernel in verdict.kernels:
+        if kernel.state not in {"right", "given"}:
+            yield f"{places[kernel.name]}: the solution is wrong. {_explained(kernel.name, kernel)}"
+
+
+def _explained(name: str, kernel: KernelInspection | None) -> str:
+    """Return what is wrong with a kernel. None: it was not inspected."""
+    compared = f", compared with {_reference(name)}" if names_step(name) else ""
+    if kernel is None:
+        return f"Its kernel {name}{compared}"
+    if kernel.diagnostics:
+        compared = " does not compile"
+    elif kernel.missed:
+        compared = " has right values, but misses a requirement"
+    errors = [f"line {diagnostic.line}: {diagnostic.message}" for diagnostic in kernel.diagnostics]
+    reason = next(iter((*errors, *kernel.reasons)), "")
+    return f"Its kernel {name}{compared}: {reason}".rstrip(" :")
+
+
 def _differences(
     sample: SampleSubmission, verdict: JudgedSubmission, tested: Mapping[str, str]
 ) -> Iterator[str]:
@@ -271,12 +223,7 @@ def _differences(
         if score > expected:
             yield f"{got}: a wrong answer passes."
         elif score < expected:
-            kernel = kernels.get(name)
-            compared = f", compared with {_reference(name)}" if _is_step(name) else ""
-            if kernel is not None and kernel.missed:
-                compared = " has right values, but misses a requirement"
-            reason = "".join(kernel.reasons[:1]) if kernel is not None else ""
-            yield f"{got}. Its kernel {name}{compared}: {reason}".rstrip(" :")
+            yield f"{got}. {_explained(name, kernels.get(name))}"
 
 
 def _reference(name: str) -> str:
