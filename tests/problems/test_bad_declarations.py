@@ -45,6 +45,18 @@ def made(folder: Path, old: str, new: str) -> Problem:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ('{"n": 1 << 20}', '["n"]', "`sizes` must name at least one size, as in"),
+        ('{"n": 1 << 20}', "{}", "`sizes` must name at least one size, as in"),
+        (Y, 'Output("y", ("n",), initial="zero")', "`initial` of y must be a number of type float32"),
+        (
+            Y,
+            'Output("y", ("n",), dtype="uint8", initial=-1)',
+            "`initial` of y must be a number of type uint8",
+        ),
+        ("f * x,", "print(end=''),", "the reference returned None"),
+        ("lambda x, f: gamma(1) * f * abs(x)", "0", "and the bound is 0. Declare `error_bound`"),
+        ("import numpy as np", "raise SystemExit(3)", "line 1: SystemExit: 3"),
+        ('    "scale",', '    "scale"', "invalid syntax. Perhaps you forgot a comma."),
         ("1 << 20", '"many"', "a size must be a whole number; it is 'many'"),
         ("1 << 20", "0", "The size is n."),
         ("1 << 20", "Size.among()", "a size needs at least one extent"),

@@ -194,6 +194,11 @@ class Problem(ProblemShapes):
         # A function and its arguments that return the problem in another process.
         self.found_by: tuple[Callable[..., Problem], tuple[Any, ...]] | None = None
         self._check_name(interface)
+        given: Any = sizes
+        if not isinstance(given, Mapping) or not given:
+            raise ProblemError(
+                f'{self.line}: `sizes` must name at least one size, as in {{"n": 1 << 20}}; it is {given!r}.'
+            )
         self.sizes = {size: self._size(size, extent) for size, extent in sizes.items()}
         self.axes = tuple(self.sizes)
         self.timing_size: Shape = tuple(size.timed for size in self.sizes.values())
@@ -289,8 +294,6 @@ class Problem(ProblemShapes):
             )
         if len(set(names)) < len(names):
             raise ProblemError(f"{self.line}: two arguments of {self.name} have the same name.")
-        if not self.sizes:
-            raise ProblemError(f"{self.line}: {self.name} needs at least one size.")
         return outputs
 
     def _check_vectors(self) -> None:

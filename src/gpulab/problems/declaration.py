@@ -240,6 +240,17 @@ class Output(DeclaredParameter):
     shape: Extents
     initial: float | Callable[..., Any] | None = field(default=None, kw_only=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.initial is not None and not callable(self.initial):
+            try:
+                np.full((), self.initial, self.dtype)
+            except (TypeError, ValueError, OverflowError):
+                raise ProblemError(
+                    f"{self.line}: `initial` of {self.name} must be a number of type {self.dtype} or a "
+                    f"function; it is {self.initial!r}."
+                ) from None
+
     @property
     def parameter(self) -> str:
         return f"{self.c_type}* {self.name}"

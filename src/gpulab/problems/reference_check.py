@@ -67,6 +67,8 @@ def as_output(
     else.
     """
     shape = output.value.shape
+    if made is None:
+        raise function.error(f"{function.title} returned None; it must return the output {output.name}.")
     if np.iscomplexobj(made):
         raise function.error(
             f"{function.title} returned complex numbers; return real and imaginary parts along the last axis."
@@ -114,10 +116,11 @@ def check_plausible(
     missed = np.abs(nearest - expected) > tolerance
     if 2 * np.count_nonzero(missed) > missed.size:
         worst = int(np.argmax(np.abs(nearest - expected)))
+        advice = "" if tolerance[worst] else " Declare `error_bound`, for example with `gamma`."
         raise bound.error(
             f"no kernel can satisfy the error bound: the value {expected[worst]:.6g} of the reference is "
             f"{abs(nearest[worst] - expected[worst]):.2g} away from the nearest {dtype.name}, and the "
-            f"bound is {tolerance[worst]:.2g}."
+            f"bound is {tolerance[worst]:.2g}.{advice}"
         )
     # A single sum of random numbers may be near zero by chance.
     if expected.size >= MANY_ELEMENTS and expected.any() and np.all(tolerance >= np.abs(expected)):

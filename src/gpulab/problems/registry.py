@@ -214,10 +214,11 @@ def _declared_in(file: str, text: str, shown: str) -> Mapping[str, Problem]:
     try:
         exec(compile(text, file, "exec"), module)  # noqa: S102  (a Python file of the teacher's)
     except SyntaxError as error:
-        raise ProblemError(f"{Path(shown).name}, line {error.lineno}: {error.msg}.") from None
+        message = error.msg.rstrip("?.")  # Python asks, "Perhaps you forgot a comma?"
+        raise ProblemError(f"{Path(shown).name}, line {error.lineno}: {message}.") from None
     except GpulabError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ProblemError(f"{_place(error, file)}: {type(error).__name__}: {error}.") from error
     problems = _problems_of(module.values())
     if not problems:
@@ -227,7 +228,7 @@ def _declared_in(file: str, text: str, shown: str) -> Mapping[str, Problem]:
     return problems
 
 
-def _place(error: Exception, file: str) -> str:
+def _place(error: BaseException, file: str) -> str:
     trace, line = error.__traceback__, 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:

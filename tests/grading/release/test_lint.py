@@ -170,9 +170,15 @@ def test_declaration_that_cannot_work_is_found_with_its_line(new_lab: Course) ->
     [
         ('"sectors_per_request"', '"sectors_per_requests"', "do you mean `sectors_per_request`?"),
         ('"n": 1 << 24', '"n": Size(1 << 30, smallest=1 << 30)', "needs about"),
-        ("factor * x,", "factor * x / (len(x) > 1),", "NaN or infinite. This is so for the size n = 1."),
+        (
+            "factor * x,",
+            "factor * x / (len(x) > 1),",
+            "This is so for the size n = 1. If larger sizes are right, declare",
+        ),
         ("x + factor}", "x[1:] + factor}", "the mistake `the factor is added but must be multiplied`"),
         ("x + factor}", "missing}", "failed: NameError"),
+        ("x + factor}", "x * factor}", "must be multiplied` has the values of the reference"),
+        ('    "scale"', '    "stencil"', "an installed package has a problem with the name stencil"),
         ('"y", ("n",)', '"y", ("n",), initial=lambda rng, shape, x, factor: factor * x', "that does nothing"),
     ],
 )

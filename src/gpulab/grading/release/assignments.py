@@ -16,7 +16,7 @@ from gpulab.grading.pipeline.nbgrader_steps import run_converter
 from gpulab.grading.pipeline.notebook_source import last_level_choice, stated_points
 from gpulab.grading.release.rubric import check_points, required_rubric
 
-__all__ = ["Release", "graded_sources", "max_points", "read_notebook", "release"]
+__all__ = ["Release", "given_files", "graded_sources", "max_points", "read_notebook", "release"]
 
 
 @dataclass(frozen=True)

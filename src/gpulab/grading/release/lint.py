@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from gpulab.grading.pipeline.submissions import grade_submissions
 from gpulab.grading.pipeline.verdict_store import load_judged
 from gpulab.grading.release.assignments import (
     check_stated_points,
+    given_files,
     graded_sources,
     max_points,
     release,
@@ -71,6 +71,7 @@ def _declared(folder: Path) -> tuple[Mapping[str, Problem], list[str]]:
     try:
         problems = load_problems(folder / PROBLEM_FILE)
         for declared in problems.values():
+            _check_name(declared)
             _try_sizes(declared)
             for step in declared.variants.values():
                 check_metrics((*step.requirements, *step.par))
@@ -79,6 +80,15 @@ def _declared(folder: Path) -> tuple[Mapping[str, Problem], list[str]]:
     except Exception as error:  # noqa: BLE001  (an error of the teacher's that no check foresees)
         return {}, [f"{PROBLEM_FILE}: {type(error).__name__}: {error}"]
     return problems, []
+
+
+def _check_name(declared: Problem) -> None:
+    """Raise `ProblemError` if kernel cells that name a problem get that of an installed package instead."""
+    if problem_named(declared.name) is not declared:
+        raise ProblemError(
+            f"{declared.line}: an installed package has a problem with the name {declared.name}, which is "
+            "found first; choose another name."
+        )
 
 
 def _try_sizes(declared: Problem) -> None:
@@ -92,16 +102,21 @@ def _try_sizes(declared: Problem) -> None:
             for shape in declared.check_shapes(name, block, declared.default_tile):
                 shapes.setdefault(shape, step.line)
     idle_is_right = True
+    mistakes: dict[str, bool] = {}  # whether each was recognised as wrong
     for shape, line in shapes.items():
         size = declared.format_shape(shape)
         try:
             require_memory(declared, shape)
             case = declared.make_case(shape, np.random.default_rng(0))
             for each in (case, *case.others):
-                _check_mistakes(declared, each)
+                for text, wrong in _mistakes(declared, each):
+                    mistakes[text] = mistakes.get(text, False) or wrong
                 idle_is_right &= _is_right_before(each)
         except ProblemError as error:
-            raise ProblemError(f"{error} This is so for the size {size}.") from None
+            advice = ""
+            if shape == declared.smallest_shape:
+                advice = " If larger sizes are right, declare `smallest` of a size."
+            raise ProblemError(f"{error} This is so for the size {size}.{advice}") from None
         except UsageError as error:
             raise ProblemError(f"{line}: {error}") from None
     if idle_is_right:
@@ -109,6 +124,9 @@ def _try_sizes(declared: Problem) -> None:
             f"{declared.reference_line}: a kernel that does nothing is correct: the reference returns the "
             "values that the output has before the launch."
         )
+    for text, wrong in mistakes.items():
+        if not wrong:
+            raise ProblemError(f"{declared.line}: the mistake `{text}` has the values of the reference.")
 
 
 def _is_right_before(case: Case) -> bool:
@@ -117,14 +135,15 @@ def _is_right_before(case: Case) -> bool:
     return before.initialized and bool(np.all(np.abs(before.value - case.expected) <= case.tolerance))
 
 
-def _check_mistakes(declared: Problem, case: Case) -> None:
-    """Raise `ProblemError` for a mistake whose output has another shape than the reference."""
+def _mistakes(declared: Problem, case: Case) -> Iterator[tuple[str, bool]]:
+    """Yield each mistake, and whether its values are wrong; raise `ProblemError` for another shape."""
     for mistake in declared.mistakes(case):
         if mistake.values.shape != case.expected.shape:
             raise ProblemError(
                 f"{declared.line}: the mistake `{mistake.description}` has the shape {mistake.values.shape}; "
                 f"the output {case.output.name} has {case.expected.shape}."
             )
+        yield mistake.description, not np.all(np.abs(mistake.values - case.expected) <= case.tolerance)
 
 
 def _points(course: Course, assignment: str, notebook: Path) -> Iterator[str]:
@@ -139,6 +158,7 @@ def _points(course: Course, assignment: str, notebook: Path) -> Iterator[str]:
 
 def _sample_faults(course: Course, assignment: str, options: GradeOptions) -> list[str]:
     """Grade the sample class in a temporary folder and return the points that are not as expected."""
+    notebook = course.notebook(assignment)
     try:
         samples = read_samples(course.config_folder / "sample_class" / assignment)
         with tempfile.TemporaryDirectory(prefix="gpulab-lint-") as work:
@@ -146,10 +166,7 @@ def _sample_faults(course: Course, assignment: str, options: GradeOptions) -> li
             released = release(trial, assignment, level=2)
             for sample in samples:
                 submit_sample(sample, released.notebooks[0], trial.submitted)
-            notebook = course.notebook(assignment)
-            solutions = trial.submitted / SOLUTIONS / assignment / notebook.name
-            solutions.parent.mkdir(parents=True)
-            shutil.copy(notebook, solutions)
+            submit_sample(_solutions(notebook), notebook, trial.submitted)
             grade_submissions(trial, assignment, options)
             verdicts = [load_judged(trial, assignment, sample.student) for sample in samples]
             own = load_judged(trial, assignment, SOLUTIONS)
@@ -181,6 +198,12 @@ def _not_judged(verdicts: Sequence[JudgedSubmission]) -> list[str]:
     return [
         f"sample{'s' * (len(names) > 1)} {', '.join(names)}: {error}" for error, names in students.items()
     ]
+
+
+def _solutions(notebook: Path) -> SampleSubmission:
+    """Return the lab's own notebook as a submission, at the level that accepts its given kernels."""
+    level = 2 if given_files(notebook) else None
+    return SampleSubmission(SOLUTIONS, "the solutions of the lab", {}, {}, level=level)
 
 
 def _wrong_solutions(notebook: Path, verdict: JudgedSubmission) -> Iterator[str]:
