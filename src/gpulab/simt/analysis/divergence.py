@@ -165,7 +165,7 @@ class _Solver:
     def propagate(self) -> None:
         self.shapes = dict.fromkeys(self.forced, VARYING)
         self.reach_fixed_point()
-        # Registers that are read before they are written, and those computed from them only, start as 0.
+        # Registers that are read before they are written, and those computed from them only, start equal.
         while unset := self.flow.live_in[0] - self.shapes.keys():
             self.shapes |= dict.fromkeys(unset, UNIFORM)
             self.reach_fixed_point()

@@ -95,11 +95,15 @@ class Lowering(CodegenContext):
             last = b.value(f"icmp eq i32 {number}, {self.constant('i32', 'warp_count')}")
             lanes = b.value(f"select i1 {last}, i32 {self.constant('i32', 'last_lanes')}, i32 -1")
         b.line(f"store i32 {lanes}, ptr {self.mask_slot}")
-        for name in sorted(self.flow.live_in[0]):  # registers that are read before they are written
+        # Registers that are read before they are written have the bytes of unwritten memory: NaN, or -1.
+        for name in sorted(self.flow.live_in[0]):
             register = self.slot(name)
-            full = vector(register.ty) if register.kind == "varying" else register.ty
+            ty = {"float": "i32", "double": "i64"}.get(register.ty, register.ty)
+            value = "0" if ty == "i1" else "-1"  # a predicate is false
+            if register.kind == "varying":
+                ty, value = vector(ty), f"splat ({ty} {value})"
             for ref in register.refs:
-                b.line(f"store {full} zeroinitializer, ptr {ref}")
+                b.line(f"store {ty} {value}, ptr {ref}")
 
         self.warp_state = suspension.locate_state(self)
         self.suspend_points = suspension.plan_suspension(self)
