@@ -192,3 +192,15 @@ def test_magic_with_one_percent_sign_is_explained(notebook):
     run = notebook.run("%cuda stencil.opt_1 --block 32 8\n__global__ void k() {}")
     assert isinstance(run.error, HeaderError)
     assert "two percent signs" in str(run.error)
+
+
+@pytest.mark.parametrize("above", ["// my kernel\n", "# my kernel\n\n", "import numpy as np\n"])
+def test_header_below_other_lines_is_explained(notebook, kernel_cell, above):
+    run = notebook.run(above + kernel_cell("right"))
+    assert isinstance(run.error, HeaderError)
+    assert f"in line {above.count(chr(10)) + 1} of the cell" in str(run.error)
+
+
+@pytest.mark.parametrize("text", ['text = """\n%%cuda k\n"""', "%%capture\n%%cuda k\n__global__ void k() {}"])
+def test_header_in_a_text_or_below_another_magic_is_allowed(notebook, text):
+    assert notebook.run(text).error is None

@@ -1,7 +1,8 @@
-"""Kernel cells without their header line, which Python would refuse with a syntax error."""
+"""Kernel cells without their header in the first line, which Python would refuse with a syntax error."""
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -16,7 +17,7 @@ _KERNEL = re.compile(r'\s*(extern\s+"C"\s*)?(__global__|__device__|__constant__|
 
 
 def install(shell: Any) -> None:
-    """Make an IPython shell refuse CUDA C without a `%%cuda` line with a message that says so."""
+    """Make an IPython shell refuse CUDA C without `%%cuda` in its first line with a message that says so."""
     transforms = shell.input_transformers_cleanup
     if _refuse_without_header not in transforms:
         transforms.append(_refuse_without_header)
@@ -34,7 +35,25 @@ def _refuse_without_header(lines: list[str]) -> list[str]:
             else "The first line must be the header: %%cuda PROBLEM.VARIANT --block X Y, or %%cuda NAME."
         )
         raise HeaderError(f"this cell is CUDA C, but it has no header line. {advice}")
+    if number := _lines_above_header(lines):
+        raise HeaderError(
+            f"the header %%cuda is in line {number + 1} of the cell: it must be the first line. Move the "
+            "lines above it to another cell, or below it."
+        )
     return lines
+
+
+def _lines_above_header(lines: list[str]) -> int:
+    """Return the number of lines above a header that is not in the first line; 0 if there is none."""
+    number = next((n for n, line in enumerate(lines) if line.startswith("%%cuda")), 0)
+    if number == 0 or lines[0].startswith("%%"):
+        return 0
+    above = "".join(line for line in lines[:number] if not line.lstrip().startswith("//"))
+    try:
+        ast.parse(above)
+    except SyntaxError:  # the line may belong to a text in quotes
+        return 0
+    return number
 
 
 _refuse_without_header.has_side_effects = True  # type: ignore[attr-defined]  # not while a line is typed
