@@ -216,6 +216,34 @@ def test_update_in_two_lines_names_both(simulator: Device) -> None:
     assert "Line 2 reads the element and line 3 writes it back" in finding.message
 
 
+def test_read_of_a_neighbour_before_an_update_is_no_lost_update(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float s[256];
+        int t = threadIdx.x;
+        s[t] = x[t];
+        for (int d = 1; d < 256; d *= 2) {
+            __syncthreads();
+            float v = t >= d ? s[t - d] : 0;
+            s[t] += v;
+        }
+        x[t] = s[t];
+    }"""
+    (finding,) = findings_of(source, simulator, 256)
+    assert "Add a __syncthreads() between line 7 and line 8" in finding.message
+
+
+def test_lost_update_before_a_read_is_named(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float s[4];
+        int t = threadIdx.x;
+        if (t < 4) s[t] = 0;
+        __syncthreads();
+        s[t % 4] += x[t];
+        x[t] = s[t % 4];
+    }"""
+    assert "atomicAdd" in findings_of(source, simulator, 256)[0].message
+
+
 def test_element_that_is_read_and_replaced_is_not_an_update(simulator: Device) -> None:
     source = """__global__ void k(float* x) {
         __shared__ float s[64];

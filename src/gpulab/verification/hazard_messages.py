@@ -107,7 +107,7 @@ class HazardMessages:
 
     def finding(self, hazards: Sequence[Hazard]) -> Finding:
         """Return the finding for hazards of one cause: the first hazard, and the lines of the others."""
-        hazards = sorted(hazards, key=self.is_guess)  # errors first
+        hazards = self.clearest_first(hazards)
         first = hazards[0]
         assert first.now.block is not None
         assert first.now.thread is not None
@@ -128,6 +128,27 @@ class HazardMessages:
             sum(hazard.count for hazard in hazards),
             "warning" if self.is_guess(first) else "error",
         )
+
+    def clearest_first(self, hazards: Sequence[Hazard]) -> list[Hazard]:
+        """Return hazards with errors before warnings, and those last whose read may be the writer's own.
+
+        If several threads read an element, the record has the line of the last one. In `s[t] += v` it is that
+        of the writer, and another thread has read the element in another line.
+        """
+        several_write = any(hazard.kind == "write_after_write" for hazard in hazards)
+
+        def is_unclear(hazard: Hazard) -> bool:
+            before = hazard.before
+            return before is not None and before.thread is None and self.update_lines(hazard) is not None
+
+        return sorted(hazards, key=lambda each: (self.is_guess(each), not several_write and is_unclear(each)))
+
+    def update_lines(self, hazard: Hazard) -> tuple[int, ...] | None:
+        """Return the lines of the read and the write of an update that both accesses are; None if not so."""
+        assert hazard.before is not None
+        sites = {hazard.now.site, hazard.before.site}
+        update = next((pair for pair in self.metadata["updates"] if sites <= set(pair)), None)
+        return None if update is None else tuple(self.sites[number].line for number in update)
 
     def uninitialized(self, hazard: Hazard) -> str:
         """Return the message for a read of an element that was never written."""
@@ -206,11 +227,9 @@ class HazardMessages:
             )
         if "cp" in (site.opcode, other.opcode) and (copy := self.copy_correction(hazard, before)):
             return copy
-        update = next(
-            (pair for pair in self.metadata["updates"] if {now.site, before.site} <= set(pair)), None
-        )
-        if update is not None:
-            return self.lost_update(*(self.sites[number].line for number in update))
+        lines = self.update_lines(hazard)
+        if lines is not None:
+            return self.lost_update(*lines)
         both_write = hazard.kind == "write_after_write" and "updates" not in (site.action, other.action)
         if both_write and site.line == other.line:
             return (
