@@ -174,6 +174,19 @@ def test_usage_of_processes_that_end_while_it_is_read() -> None:
             shell.kill()
 
 
+@pytest.mark.parametrize("name", [b"\xff\xfe", b"a) R 1\n\x85b", b"\xe2\x80\xa8"])
+def test_usage_of_a_process_whose_name_is_no_text(name: bytes) -> None:
+    code = f"import ctypes, sys; ctypes.CDLL(None).prctl(15, {name!r}); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        usage = usage_of(process.pid)
+    assert usage.tasks == 1
+    assert usage.memory_bytes > 1 << 20
+
+
 def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

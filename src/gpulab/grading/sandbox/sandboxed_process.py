@@ -274,13 +274,15 @@ def usage_of(pid: int, most_tasks: float = math.inf) -> Usage:
         if tasks > most_tasks:
             break
         with contextlib.suppress(OSError, ValueError, IndexError):  # it may end while it is read
-            status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+            # A process may give itself a name that is no text.
+            lines = (process / "status").read_text(errors="replace").splitlines()
+            status = dict(line.split(":", 1) for line in lines if ":" in line)
             memory += sum(
                 int(status[name].split()[0]) for name in ("RssAnon", "RssShmem", "VmSwap") if name in status
             )
             # Fields 14 to 17 of `stat` are user and system time, and those of ended children. Field 2, the
             # name of the program in parentheses, may contain blanks.
-            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            fields = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15]))
             tasks += int(status["Threads"])
     return Usage(tasks, memory << 10, ticks / os.sysconf("SC_CLK_TCK"))
