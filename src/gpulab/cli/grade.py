@@ -128,7 +128,7 @@ def run_grade(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from gpulab.grading.pipeline.submissions import assignment_report, grade_submissions
-    from gpulab.grading.reports.terminal_report import gradebook, speedup
+    from gpulab.grading.reports.terminal_report import gradebook, speedup, visible
     from gpulab.views.terminal import say
 
     course, console = course_of(args), Console()
@@ -147,7 +147,7 @@ def run_grade(args: argparse.Namespace) -> int:
         for result in results:
             if not result.graded:
                 failed = True
-                say(f"{result.student} was not graded: {result.error}", "red")
+                say(f"{visible(result.student)} was not graded: {result.error}", "red")
     return 1 if failed else 0
 
 

@@ -22,12 +22,12 @@ from gpulab.grading.pipeline.submitted_files import (
 NOTEBOOK = '{"cells": []}'
 
 
-def submission(tmp_path: Path, data: bytes) -> Submission:
-    folder = tmp_path / "ada" / "01_stencil"
+def submission(tmp_path: Path, data: bytes, student: str = "ada") -> Submission:
+    folder = tmp_path / student / "01_stencil"
     folder.mkdir(parents=True)
     (folder / "stencil.ipynb").write_bytes(data)
     course = cast("Course", SimpleNamespace(submitted=tmp_path))
-    return read_student_files(course, "01_stencil", "ada", "stencil.ipynb")
+    return read_student_files(course, "01_stencil", student, "stencil.ipynb")
 
 
 def test_byte_order_mark_of_an_editor_is_dropped(tmp_path: Path) -> None:
@@ -72,3 +72,15 @@ def test_time_of_submission_that_was_replaced_is_a_named_error(tmp_path: Path, k
     course = cast("Course", SimpleNamespace(submitted=tmp_path))
     read = read_student_files(course, "01_stencil", "ada", "stencil.ipynb")
     assert "timestamp.txt does not contain a time" in read.problem
+
+
+@pytest.mark.parametrize("student", ["<img src=x onerror=alert(1)>", "new\nline", "\x1b[2J", "a\u202eb"])
+def test_name_that_is_markup_or_invisible_is_a_named_error(tmp_path: Path, student: str) -> None:
+    problem = submission(tmp_path, NOTEBOOK.encode(), student).problem
+    assert problem.endswith("rename it to the student's id.")
+    assert problem.isprintable()
+
+
+@pytest.mark.parametrize("student", ["José", "日本語", "O'Brien, Jo", "-dash", "a b", "{x} & co"])
+def test_odd_names_are_accepted(tmp_path: Path, student: str) -> None:
+    assert submission(tmp_path, NOTEBOOK.encode(), student).problem == ""

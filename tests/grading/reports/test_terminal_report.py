@@ -38,3 +38,11 @@ def test_total_is_the_first_column() -> None:
     assert isinstance(console.file, io.StringIO)
     (first, *_) = (line.split() for line in console.file.getvalue().splitlines() if "ada" in line)
     assert first[:3] == ["ada", "50", "2.5"]
+
+
+def test_codes_in_a_name_do_not_reach_the_terminal() -> None:
+    grades = Grades("lab", {"step": 5.0}, {"José\x1b[2J\n": {"step": None}})
+    console = Console(file=io.StringIO(), width=60)
+    console.print(gradebook(AssignmentReport(grades, {}, ungraded={"José\x1b[2J\n": "its name"}), 60))
+    assert isinstance(console.file, io.StringIO)
+    assert r"'Jos\xe9\x1b[2J\n' (not graded)" in console.file.getvalue()

@@ -50,6 +50,7 @@ def read_student_files(course: Course, assignment: str, student: str, notebook: 
     problem, data = "", b""
     collected = None
     try:
+        require_plain_name(student)
         collected = time_of_submission(folder)
         problem = _problem_of(path)
         if not problem:
@@ -63,6 +64,18 @@ def read_student_files(course: Course, assignment: str, student: str, notebook: 
         problem = f"{path} cannot be read: {error.strerror}."
     digest = hashlib.sha256(data + f"\0{collected}\0{problem}".encode()).hexdigest()
     return Submission(student, "" if problem else data.decode("utf-8-sig"), digest, problem)
+
+
+def require_plain_name(student: str) -> None:
+    """Raise `UsageError` for a name that formgrader, which does not escape it, would take for HTML.
+
+    Names with characters that are not visible, such as line ends and terminal codes, are refused, too.
+    """
+    if "<" in student or ">" in student or not student.isprintable():
+        raise UsageError(
+            f"the folder {student!a} has a name with `<`, `>` or invisible characters: rename it to the "
+            "student's id."
+        )
 
 
 def time_of_submission(folder: Path) -> datetime | None:

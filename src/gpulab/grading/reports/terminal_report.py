@@ -12,7 +12,7 @@ from rich.table import Table
 from gpulab.grading.reports.assignment_report import AssignmentReport, step_label
 from gpulab.grading.reports.speedups import SPEEDUP_HEADERS, speedup_rows
 
-__all__ = ["gradebook", "speedup"]
+__all__ = ["gradebook", "speedup", "visible"]
 
 TOTAL_WIDTH = 9  # characters of the column of totals, with its padding
 
@@ -49,12 +49,17 @@ def gradebook_part(report: AssignmentReport, cells: list[str], *, first: bool) -
     for student in report.students:
         row = [score_markup(report, student, cell) for cell in cells]
         total = [f"[bold]{report.total(student):g}"] if first else []
-        table.add_row(escape(student + remark(report, student)), *total, *row)
+        table.add_row(escape(visible(student) + remark(report, student)), *total, *row)
     return table
 
 
 def heading(report: AssignmentReport, cell: str) -> str:
     return f"{step_label(cell)}\nof {report.grades.max_scores[cell]:g}"
+
+
+def visible(student: str) -> str:
+    """Return a name; if it has characters that a terminal would act on, as a literal without them."""
+    return student if student.isprintable() else ascii(student)
 
 
 def remark(report: AssignmentReport, student: str) -> str:
