@@ -464,6 +464,10 @@ binning = Problem(
                     "global_atomics", "atomic operations on global memory per 32 elements", at_most=8
                 ),
                 barriers(2),
+                # Of local memory, too: a histogram of each thread takes more of them, and no barrier.
+                Requirement(
+                    "memory_accesses", "loads, stores and atomic operations per 32 elements", at_most=88
+                ),
             ),
         ),
     ),
