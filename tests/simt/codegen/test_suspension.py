@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpulab.simt.codegen.native import Specialization, lower
 from tests.simt.programs import simulator
 
 N = 64
@@ -82,3 +83,54 @@ def test_result_of_a_barrier_with_a_vote() -> None:
     t = np.arange(N, dtype=np.int32)
     votes = np.cumsum([np.count_nonzero(t % (i + 2) == 0) for i in range(6)])
     np.testing.assert_array_equal(out, votes.sum() + 5 * (3 * t + 1) + 7 * (t ^ 21))
+
+
+def test_values_of_loops_that_follow_each_other() -> None:
+    out = run(
+        """for (int i = 0; i < n; ++i) {
+            s[t] = a; __syncthreads();
+            sum += s[(t + i) % 64] * b;
+            if (i == 1) { __syncthreads(); sum ^= s[63 - t]; b += 1; }
+            __syncthreads();
+            a += 2;
+        }
+        b -= sum;
+        for (int i = n; i < 2 * n; ++i) {
+            s[t] = b; __syncthreads();
+            sum += s[t ^ 1]; __syncthreads();
+        }""",
+        3,
+    )
+    t = np.arange(N, dtype=np.int32)
+    a, b, total = 3 * t + 1, t ^ 21, np.zeros(N, np.int32)
+    for i in range(3):
+        total = total + np.roll(a, -i) * b
+        if i == 1:
+            total = total ^ a[::-1]
+            b = b + 1
+        a = a + 2
+    b = b - total
+    for _ in range(3):
+        total = total + b[t ^ 1]
+    np.testing.assert_array_equal(out, total + 5 * a + 7 * b)
+
+
+def test_barrier_saves_what_has_changed_since_the_last_barrier_of_its_loop() -> None:
+    kernel = simulator().compile(
+        """extern "C" __global__ void k(float* out, int n) {
+            __shared__ float s[64];
+            int t = threadIdx.x;
+            float sum = 0;
+            #pragma unroll 1
+            for (int i = 0; i < n; ++i) {
+                s[t] = out[t + 64 * i]; __syncthreads();
+                sum += s[63 - t]; __syncthreads();
+            }
+            out[t] = sum;
+        }"""
+    )
+    lowering, _ = lower(kernel.module.ptx, "k", Specialization((64, 1, 1), 256))
+    first, second = lowering.suspend_points
+    assert first.saved
+    assert second.saved
+    assert not set(first.saved) & set(second.saved)

@@ -89,7 +89,7 @@ def plan_suspension(cg: CodegenContext) -> list[SuspendPoint]:
     first = 1 + (2 * FALLBACK - len(points) if cg.fallback else 0)
     if not cg.fallback and not cg.uses_dispatcher:
         cg.saved_before_loop = _saved_before_loops(cg)
-    changed = _changed_at_end(cg)
+    changed = _changed_at_end(cg) if any(block.end == "barrier" for block in cg.flow.blocks) else []
     for block in cg.flow.blocks:
         if block.end == "barrier":
             (target,) = block.targets
@@ -148,22 +148,30 @@ def _fallback_entries(cg: CodegenContext) -> list[SuspendPoint]:
 def _saved_before_loops(cg: CodegenContext) -> dict[int, tuple[str, ...]]:
     """Return registers to save on the way to a loop, by the loop's first block.
 
-    They do not change in the loop, so that its barriers need not save them.
+    A barrier of the loop then need not save them: they do not change in the loop, or only after this barrier,
+    as sums that are accumulated between the second barrier and the end of the loop.
     """
     blocks = cg.flow.blocks
     suspended = set().union(*cg.analysis.frontier)
-    saved = {}
+    live: dict[int, list[tuple[int, frozenset[str]]]] = {}  # registers to save at each barrier of a loop
     for head in {n for block in blocks for n in block.targets if n <= block.number} - suspended:
         last = max(block.number for block in blocks if head in block.targets)
-        loop = blocks[head : last + 1]
-        live: set[str] = set()
-        for block in loop:
-            if block.end == "barrier":
-                live |= cg.flow.live_in[block.targets[0]]
-        items = [item for block in loop for item in (*block.code, block.barrier) if item is not None]
-        written = {name for item in items for name in basic_blocks.writes(item)}
-        saved[head] = tuple(sorted((live & cg.flow.live_in[head]) - written))
-    return saved
+        live[head] = [
+            (block.number, cg.flow.live_in[block.targets[0]] & cg.flow.live_in[head])
+            for block in blocks[head : last + 1]
+            if block.end == "barrier"
+        ]
+    if not any(live.values()):
+        return {}
+
+    cg.saved_before_loop = {
+        head: tuple(set().union(*(names for _, names in barriers))) for head, barriers in live.items()
+    }
+    changed = _changed_at_end(cg)
+    return {
+        head: tuple(sorted(set().union(*(names - changed[number] for number, names in barriers))))
+        for head, barriers in live.items()
+    }
 
 
 def _changed_at_end(cg: CodegenContext) -> list[set[str]]:
