@@ -162,10 +162,10 @@ def check_block(block: Block, limits: Limits | None = None) -> None:
         if number < 1:
             raise UsageError(f"a block of {name} has no threads: every number must be at least 1.")
         if number > most:
-            raise UsageError(f"a block of {name} is too long: at most {most} threads on the {axis} axis.")
+            raise UsageError(f"a block of {name} is too long: at most {most:,} threads on the {axis} axis.")
     threads, most = prod(block), limits.max_threads_per_block
     if threads > most:
-        raise UsageError(f"a block of {name} has {threads} threads: at most {most} are allowed.")
+        raise UsageError(f"a block of {name} has {threads:,} threads: at most {most:,} are allowed.")
 
 
 def defines(block: Block, tile: Block) -> Mapping[str, object]:

@@ -194,7 +194,7 @@ def _memory() -> _Result:
     from gpulab.simt.runtime.host_memory import SHARE, host_budget, host_bytes
 
     gib, of_gib = (f"{size / 2**30:.1f} GiB" for size in (host_budget().limit, host_bytes()))
-    return True, f"{gib} for the arrays of simulated devices ({SHARE:.0%} of {of_gib})"
+    return True, f"{gib} for the arrays of simulated devices ({100 * SHARE:.0f} % of {of_gib})"
 
 
 def _jupyter() -> _Result:

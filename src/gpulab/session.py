@@ -19,6 +19,7 @@ __all__ = [
     "chosen_problem",
     "clear",
     "correct_kernel",
+    "forget",
     "found_incorrect",
     "keep_cell",
     "kernel",
@@ -54,6 +55,13 @@ def keep_cell(
         _KERNELS.pop(executed.name, None)
     else:
         _KERNELS[executed.name] = compiled
+
+
+def forget(name: str) -> None:
+    """Remove the cell of this name and its kernel, if there are any."""
+    for stored in (_CELLS, _KERNELS, _COMPILERS):
+        stored.pop(name, None)
+    _INCORRECT.discard(name)
 
 
 def clear() -> None:

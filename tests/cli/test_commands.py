@@ -115,7 +115,7 @@ def test_compile_error_exits_1_with_its_line(on: Any, cu: Any, capsys: Any) -> N
 BAD_INPUT = [
     ("// %%cuda stencil.opt_9\n", [], "opt_1"),
     ("// %%cuda laplace.naive\n", [], "matmul, stencil"),
-    ("// %%cuda stencil.naive --block 64 32\n", [], "1024"),
+    ("// %%cuda stencil.naive --block 64 32\n", [], "1,024"),
     ("// %%cuda stencil.naive --block\n", [], "--block"),
     ("// %%cuda mine\n", [], "mine"),
     ("__global__ void f() {}\n", [], "%%cuda"),

@@ -48,7 +48,7 @@ def test_launch_configuration_and_each_iteration_are_printed(cu: Any, capsys: An
     assert ["tile", "1x2x1"] in facts
     assert ["flops", str(2 * 64 * 128 * 64)] in facts
     assert ["device", "stand-in"] in facts
-    assert [fact for fact in facts if fact[:1] in (["1"], ["2"], ["3"])] == [["1", "4"], ["2", "4"]]
+    assert [fact for fact in facts if fact[:1] in (["1"], ["2"], ["3"])] == [["1", "4.00"], ["2", "4.00"]]
 
 
 def test_json_has_kernel_and_overall_rates_of_every_iteration(cu: Any, capsys: Any) -> None:
@@ -139,8 +139,8 @@ def test_other_kernels_are_timed_after_a_wrong_one(cu: Any, capsys: Any, device:
 # Options, and a name or a legal value that the message must contain.
 BAD = [
     (["--kernel", "K9"], "matmul.K4"),
-    (["--kernel", "K4", "--block", "2048"], "1024"),
-    (["--kernel", "K4", "--block", "64", "32"], "1024"),
+    (["--kernel", "K4", "--block", "2048"], "1,024"),
+    (["--kernel", "K4", "--block", "64", "32"], "1,024"),
     (["--kernel", "K4", "--block", "0"], "--block"),
     (["--kernel", "K4", "--block", "1", "2", "3", "4"], "--block"),
     (["--kernel", "K4", "--tile", "1", "many"], "--tile"),

@@ -231,6 +231,8 @@ def test_undefined_name_like_no_other_gets_no_suggestion() -> None:
         ("  const float b = 1; b = 2; a[0] = b;", "cannot be assigned to"),
         ("  a = 2.0f * a;", "use one element, such as `x[i]`"),
         ("  float i = 1; a[i] = 1;", "must be a whole number"),
+        ("  a[0] = 1 / (a[1]^2);", "write a power as a product"),
+        ("  float x = 2; a[0] = 2^x;", "write a power as a product"),
         ("  a(0) = 1;", "written with brackets"),
         ("  a[0][1] = 1;", "with one index"),
         ("  return a[0];", "`void`"),

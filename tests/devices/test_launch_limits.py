@@ -42,13 +42,13 @@ def test_launch_within_all_limits_is_accepted():
 @pytest.mark.parametrize(
     ("name", "resources", "grid", "block", "shared", "named"),
     [
-        ("h200", SMALL, ONE, (32, 33, 1), 0, "1056 threads.*H200.*1024"),
+        ("h200", SMALL, ONE, (32, 33, 1), 0, "1,056 threads.*H200.*1,024"),
         ("gtx280", SMALL, ONE, (32, 17, 1), 0, "544 threads.*GeForce GTX 280.*512"),
         ("h200", SMALL, ONE, (1, 1, 65), 0, "block of 1 x 1 x 65"),
         ("gtx280", SMALL, (1, 1, 2), ONE, 0, "grid of 1 x 1 x 2"),
         ("h200", SMALL, ONE, ONE, -1, "-1"),
-        ("h200", Resources(shared_bytes=1024), ONE, ONE, 232448, "233472 bytes .* 232448"),
-        ("h200", Resources(registers=80), ONE, (1024, 1, 1), 0, "81920 registers"),
+        ("h200", Resources(shared_bytes=1024), ONE, ONE, 232448, "233,472 bytes .* 232,448"),
+        ("h200", Resources(registers=80), ONE, (1024, 1, 1), 0, "81,920 registers"),
     ],
 )
 def test_launch_over_a_limit_is_refused_with_the_figures(name, resources, grid, block, shared, named):

@@ -17,7 +17,7 @@ def test_correct_kernel_shows_resources_verdict_and_table(notebook, kernel_cell)
     assert "24 registers" in run.text
     assert "gp-good" in run.html
     assert "65x47x9" in run.html
-    assert re.search(r"<td>opt_1</td>", run.html)
+    assert re.search(r"<td[^>]*>opt_1</td>", run.html)
 
 
 def test_time_is_shown_with_its_provenance(notebook, kernel_cell):
@@ -204,3 +204,11 @@ def test_header_below_other_lines_is_explained(notebook, kernel_cell, above):
 @pytest.mark.parametrize("text", ['text = """\n%%cuda k\n"""', "%%capture\n%%cuda k\n__global__ void k() {}"])
 def test_header_in_a_text_or_below_another_magic_is_allowed(notebook, text):
     assert notebook.run(text).error is None
+
+
+def test_cell_with_a_wrong_header_does_not_keep_its_earlier_kernel(notebook, kernel_cell):
+    notebook.run(kernel_cell("right"))
+    assert session.cell("stencil.opt_1") is not None
+    assert isinstance(notebook.run(kernel_cell(header="--block 32, 8")).error, HeaderError)
+    assert session.cell("stencil.opt_1") is None
+    assert "stencil.opt_1" not in session.kernel_names()

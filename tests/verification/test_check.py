@@ -98,7 +98,7 @@ def test_invalid_size_raises_before_compilation() -> None:
 
 def test_block_of_too_many_threads_raises_before_compilation() -> None:
     device = device_with()
-    with pytest.raises(UsageError, match="1024"):
+    with pytest.raises(UsageError, match="1,024"):
         check_cell(parse_cell("%%cuda stencil.naive --block 64 32\n"), device)
     assert device.compiled == []
 

@@ -16,7 +16,7 @@ def shown(registers, shared=0, threads=256):
 def test_limiter_and_blocks_of_each_resource_are_named():
     # 40 registers are 1280 per warp; 51 warps fit into 65,536, which is 6 blocks of 8 warps.
     text = shown(40)
-    assert all(part in text for part in ("75%", "6 blocks of 256 threads", "48 of 64 warps"))
+    assert all(part in text for part in ("75 %", "6 blocks of 256 threads", "48 of 64 warps"))
     assert "registers 6" in text
 
 
@@ -27,7 +27,7 @@ def test_next_step_has_its_requirement():
 
 def test_full_occupancy_has_no_next_step():
     text = shown(32)
-    assert "100%" in text
+    assert "100 %" in text
     assert "would fit with" not in text
 
 

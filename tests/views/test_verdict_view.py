@@ -10,6 +10,15 @@ from gpulab.views.verdict_view import findings_view, verdict_view
 
 LARGE = ShapeResult((65, 47, 9), correct=False, wrong=1, total=9, hint="no point with y >= 32 was written.")
 THIN = ShapeResult((33, 70, 3), correct=False, wrong=1, total=9, hint="no point with y >= 48 was written.")
+SAMPLED = ShapeResult(
+    (512, 512, 512),
+    correct=False,
+    total=9,
+    reasons=(
+        "at a size that is timed, 512x512x512: no block writes it",
+        "at a size that is timed, it is wrong",
+    ),
+)
 FAULT = ShapeResult((7, 3, 20), correct=False, total=9, fault="line 7: reads A0[-1]")
 
 
@@ -30,3 +39,11 @@ def test_hint_of_another_size_than_that_of_the_headline_names_its_size() -> None
     text = verdict_view("stencil.naive", Verdict(False, "stencil", "naive", (THIN, FAULT))).text
     assert "failed on 7x3x20" in text
     assert "Hint for 33x70x3: no point with y >= 48" in text
+
+
+def test_card_of_a_sampled_launch_has_its_reasons() -> None:
+    text = verdict_view("stencil.naive", Verdict(False, "stencil", "naive", (SAMPLED,))).text
+    assert text.startswith(
+        "✗ stencil.naive is wrong at a size that is timed, 512x512x512: no block writes it"
+    )
+    assert text.count("it is wrong") == 1

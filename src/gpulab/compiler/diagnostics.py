@@ -43,6 +43,7 @@ _NO_KERNEL_LAUNCH = (
     "a kernel cannot launch a kernel here (dynamic parallelism needs nvcc and its device runtime)."
 )
 # Clearer messages for the errors that beginners meet first.
+_NOT_WHOLE = "this must be a whole number, such as an `int`; an index or a remainder cannot be a `float`."
 _CLEARER_MESSAGES = (
     (
         "A function without execution space annotations",
@@ -86,7 +87,7 @@ _CLEARER_MESSAGES = (
     ),
     (
         "expression must have integral or unscoped enum type",
-        "this must be a whole number, such as an `int`; an index or a remainder cannot be a `float`.",
+        _NOT_WHOLE,
     ),
     (
         "expression preceding parentheses of apparent call must have",
@@ -304,6 +305,10 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
         return ": this `}` has no opening brace; is a `{` missing above?"
     if text == "expected an expression" and _is_compound_literal(source, line, column):
         return ": `(T){…}` is C; write `T{…}`, or `T(…)`, in C++"
+    if text == _NOT_WHOLE and any(
+        t.text == "^" and source.place_of(t.offset)[0] == line for t in source.tokens
+    ):
+        return " The operator `^` is the exclusive or: write a power as a product, such as `x * x`."
     if text in _UNDEFINED_NAMESPACE:
         name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
         header = header_of(name)

@@ -68,8 +68,8 @@ def check_launch(
     threads = prod(block)
     if threads > spec.max_threads_per_block:
         raise LaunchError(
-            f"{kernel}: a block of {_product(block)} has {threads} threads; "
-            f"{name} allows {spec.max_threads_per_block}."
+            f"{kernel}: a block of {_product(block)} has {threads:,} threads; "
+            f"{name} allows {spec.max_threads_per_block:,}."
         )
     for what, dims, limit in (("block", block, spec.max_block_dims), ("grid", grid, spec.max_grid_dims)):
         if any(size > maximum for size, maximum in zip(dims, limit, strict=True)):
@@ -82,16 +82,16 @@ def check_launch(
     shared = resources.shared_bytes + shared_mem
     if shared > spec.shared_bytes_per_block_optin:
         raise LaunchError(
-            f"{kernel}: a block needs {shared} bytes of shared memory "
-            f"({resources.shared_bytes} static, {shared_mem} dynamic); "
-            f"{name} allows {spec.shared_bytes_per_block_optin}."
+            f"{kernel}: a block needs {shared:,} bytes of shared memory "
+            f"({resources.shared_bytes:,} static, {shared_mem:,} dynamic); "
+            f"{name} allows {spec.shared_bytes_per_block_optin:,}."
         )
 
     registers = spec.registers_allocated(threads, resources.registers)
     if arch == spec.arch and registers > spec.registers_per_block:
         raise LaunchError(
-            f"{kernel}: {threads} threads with {resources.registers} registers each need "
-            f"{registers} registers; {name} has {spec.registers_per_block} per block. "
+            f"{kernel}: {threads:,} threads with {resources.registers} registers each need "
+            f"{registers:,} registers; {name} has {spec.registers_per_block:,} per block. "
             "Launch fewer threads per block."
         )
 
@@ -114,8 +114,8 @@ def check_bounds(kernel: str, directives: Mapping[str, Sequence[int]], block: Di
     threads, most = prod(block), directives.get(".maxntid", ())
     if most and threads > prod(most):
         raise LaunchError(
-            f"{kernel}: a block of {_product(block)} has {threads} threads; the __launch_bounds__ of the "
-            f"kernel allows {prod(most)}."
+            f"{kernel}: a block of {_product(block)} has {threads:,} threads; the __launch_bounds__ of the "
+            f"kernel allows {prod(most):,}."
         )
     required = directives.get(".reqntid", ())
     if required and block != dim3(required, "block"):

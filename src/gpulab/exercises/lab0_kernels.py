@@ -250,10 +250,10 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
     stores = sum(access.threads for access in accesses if access.kind == "store")
     atomics = sum(access.threads for access in accesses if access.kind in ("atomic", "reduction"))
     if stores:
-        return f"there are {stores} stores to global memory; only atomic operations may write the sum."
+        return f"there are {stores:,} stores to global memory; only atomic operations may write the sum."
     if atomics != case.blocks:
         return (
-            f"there are {atomics} atomic operations for {case.blocks} blocks; each block must make exactly "
+            f"there are {atomics:,} atomic operations for {case.blocks} blocks; each block must make exactly "
             "one."
         )
     loads = sum(access.requests * access.width // 4 for access in counters.accesses if access.kind in LOADS)

@@ -164,7 +164,7 @@ def explain_bound(spec: GpuSpec, work: Work, estimated: Estimate, warps_by_threa
     """
     share = estimated.terms[estimated.bound] / estimated.time_ms
     if estimated.bound != "latency":
-        return f"bound by {DESCRIPTIONS[estimated.bound]}, busy for {min(share, 1):.0%} of the time"
+        return f"bound by {DESCRIPTIONS[estimated.bound]}, busy for {100 * min(share, 1):.0f} % of the time"
 
     blocks = -(-work.blocks // spec.sms)
     warps = min(work.resident, blocks) * work.warps

@@ -13,6 +13,7 @@ from gpulab.cell import Cell, KernelCell, parse_cell
 from gpulab.errors import (
     CompileError,
     GpulabError,
+    HeaderError,
     LaunchError,
     MemoryFault,
     UsageError,
@@ -80,7 +81,11 @@ class CudaMagics(Magics):
         The cell fails if the kernel does not compile, faults, or computes wrong values. The
         output names the line and, if the simulator ran it, the block and the thread.
         """
-        parsed = parse_cell(f"%%cuda {line}\n{cell}")
+        try:
+            parsed = parse_cell(f"%%cuda {line}\n{cell}")
+        except HeaderError:
+            session.forget(line.partition(" ")[0])  # a test cell must not check an earlier run
+            raise
         device, screen = self._device(), screen_of(self.shell)
         given = level.given_replacement(parsed)
         if given is not None:

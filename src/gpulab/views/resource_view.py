@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.compiler.program import Resources
 from gpulab.views.html import View, note, paragraph, stack
-from gpulab.views.tables.number_format import number_of
+from gpulab.views.tables.number_format import number_of, percentage
 
 if TYPE_CHECKING:
     from gpulab.gpus.occupancy import NextStep, Occupancy
@@ -43,7 +43,7 @@ def _occupancy_line(gpu: str, threads: int, occupancy: Occupancy) -> View:
     """Return the occupancy, its limiters, and the resources that one more block per SM would need."""
     allowed = ", ".join(f"{resource} {count}" for resource, count in occupancy.limits.items())
     text = (
-        f"Theoretical occupancy on the {gpu}: {occupancy.fraction:.0%}, "
+        f"Theoretical occupancy on the {gpu}: {percentage(occupancy.fraction)}, "
         f"{number_of(occupancy.blocks_per_sm, 'block')} of {threads} threads per SM, "
         f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps; limited by "
         f"{' and '.join(occupancy.limiters)} (blocks that each resource allows: {allowed})."

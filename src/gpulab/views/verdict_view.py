@@ -37,7 +37,9 @@ def summary(name: str, verdict: Verdict) -> str:
         return f"{name} failed on {size}: {failed.fault.rstrip('.')}"
     if failed.wrong:
         return f"{name} is wrong on {size}: {failed.wrong:,} of {failed.total:,} values"
-    return f"{name} is wrong on {size}: {'; '.join(_other_errors(failed))}"
+    if errors := _other_errors(failed):
+        return f"{name} is wrong on {size}: {'; '.join(errors)}"
+    return f"{name} is wrong {_uncounted_reasons(failed)[0]}"
 
 
 def cause(verdict: Verdict) -> str:
@@ -74,9 +76,11 @@ def verdict_view(name: str, verdict: Verdict, source: str = "", other_reasons: S
     if verdict.results and not only_a_fault:
         sizes = disclosure("values by size", _sizes_view(problem, verdict.results))
     causes = [findings_view(verdict.findings, source), _hint_view(problem, verdict.results)]
+    first = _most_important_first(verdict.results)[:1]
     return card(
         "bad",
         f"✗ {title}",
+        *(paragraph(reason) for result in first for reason in _uncounted_reasons(result)[1:]),
         *map(paragraph, other_reasons),
         *(causes[::-1] if _hint_first(verdict) else causes),
         planes[0] if planes else None,
@@ -177,6 +181,12 @@ def _mismatch(problem: Problem, mismatch: Mismatch | None) -> str:
         index = f"{mismatch.output}, {index}"
     expected, got = mismatch.texts
     return f"{index}: expected {expected}, got {got}"
+
+
+def _uncounted_reasons(result: ShapeResult) -> tuple[str, ...]:
+    """Return the reasons of a wrong result without a number of wrong values, as that of a sampled launch."""
+    counted = result.correct or result.fault or result.wrong or _other_errors(result)
+    return () if counted else result.reasons
 
 
 def _other_errors(result: ShapeResult) -> list[str]:

@@ -107,7 +107,7 @@ def test_cooperative_launch_of_too_many_blocks_does_not_reach_cuda(cupy, device)
 
 
 def test_launch_over_a_limit_does_not_reach_cuda(cupy, device):
-    with pytest.raises(LaunchError, match="2048 threads"):
+    with pytest.raises(LaunchError, match="2,048 threads"):
         device.compile("…")(1, (64, 32), (1, device.zeros(4), 4))
     assert not launches(cupy)
 

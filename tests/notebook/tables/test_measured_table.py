@@ -21,7 +21,7 @@ def nothing_committed() -> Iterator[None]:
 def test_table_has_the_error_of_the_model_and_its_source() -> None:
     text = gpulab.measured_table("stencil.steps").text
     opt_4 = next(line.split() for line in text.splitlines() if line.startswith("opt_4"))
-    assert opt_4[-2:] == ["%", "85%"]
+    assert opt_4[-2:] == ["85", "%"]
     assert "NVIDIA H200, driver 580.159.04, NVRTC 13.5" in text
 
 

@@ -71,7 +71,7 @@ def test_legend_and_plot_number_the_points_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    "figure", ["ms", "GB", "flops", "% of DRAM", "block 32x8x1", "occupancy 50%", "modelled", "counted"]
+    "figure", ["ms", "GB", "flops", "% of DRAM", "block 32x8x1", "occupancy 50 %", "modelled", "counted"]
 )
 def test_tooltip_of_a_point_has_figures_and_provenance(figure: str) -> None:
     assert figure in traces(figure_of(), "kernels")[0].hovertemplate

@@ -32,7 +32,7 @@ def budget(monkeypatch: pytest.MonkeyPatch) -> MemoryBudget:
 def test_full_memory_raises_with_the_limit(budget: MemoryBudget) -> None:
     device = SimulatedDevice("h200")
     kept = device.zeros(6 * MIB, np.uint8)
-    with pytest.raises(LaunchError, match=r"take 6,291,456 bytes of 8,388,608 bytes, 75%"):
+    with pytest.raises(LaunchError, match=r"take 6,291,456 bytes of 8,388,608 bytes, 75 %"):
         device.zeros(3 * MIB, np.uint8)
     assert kept.nbytes == budget.used
 

@@ -10,6 +10,7 @@ from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.points import Score, is_points
 from gpulab.grading.checks.points_line import record_points, show_points
 from gpulab.grading.checks.recheck import last_cell, recheck_cell
+from gpulab.views.tables.number_format import percentage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -220,7 +221,10 @@ def _counted_view(
     return stack(
         table(headers, rows, numeric=(1, 2, 3), caption=caption),
         _steps_table("of the reference solution's speed", thresholds, fraction),
-        note("good" if full else "hint", f"{name} reaches {fraction:.1%} of the reference solution's speed."),
+        note(
+            "good" if full else "hint",
+            f"{name} reaches {percentage(fraction, 1)} of the reference solution's speed.",
+        ),
     )
 
 
@@ -229,7 +233,7 @@ def _steps_table(of: str, thresholds: Mapping[float, float], fraction: float) ->
     from gpulab.views.html import table
 
     steps = [
-        (f"from {step:.0%}", f"{points:g}", "✓ reached" if fraction >= step else "")
+        (f"from {percentage(step)}", f"{points:g}", "✓ reached" if fraction >= step else "")
         for step, points in thresholds.items()
     ]
     return table((of, "points", ""), steps, numeric=(1,))
@@ -260,5 +264,5 @@ def _speed_view(name: str, comparison: BaselineComparison, thresholds: Mapping[f
     return stack(
         times,
         _steps_table(f"of {of}", thresholds, fraction),
-        note("good" if full else "hint", f"{name} reaches {fraction:.1%} of {of}."),
+        note("good" if full else "hint", f"{name} reaches {percentage(fraction, 1)} of {of}."),
     )

@@ -70,9 +70,10 @@ def _accesses_view(
     from gpulab.profiling.counts.metrics import IDEAL_SECTORS
     from gpulab.views.html import note, stack
     from gpulab.views.launch_view import show_counts
+    from gpulab.views.tables.number_format import percentage
 
     grid, block, args = launch(value)
     sectors = counters(kernel, grid, block, args).sectors_per_load_request
-    used = f"{label} {value}: {IDEAL_SECTORS / sectors:.0%} of the bytes that move are used"
+    used = f"{label} {value}: {percentage(IDEAL_SECTORS / sectors)} of the bytes that move are used"
     summary = note("plain", f"{sectors:g} sectors per request", [used])
     return stack(summary, show_counts(kernel, grid, block, args, line=line))

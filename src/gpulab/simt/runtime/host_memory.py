@@ -68,8 +68,8 @@ class MemoryBudget:
         if not self._take(size):
             raise LaunchError(
                 f"the simulated memory is full: {_gib(size)} requested, and the arrays of all simulated "
-                f"devices take {_gib(self.used)} of {_gib(self.limit)}, {SHARE:.0%} of this machine's "
-                "memory. Delete arrays that are no longer needed (del x), or use a smaller size."
+                f"devices take {_gib(self.used)} of {_gib(self.limit)}, {100 * SHARE:.0f} % of this "
+                "machine's memory. Delete arrays that are no longer needed (del x), or use a smaller size."
             )
 
     def release(self, size: int) -> None:

@@ -41,9 +41,9 @@ def _three_digits(value: float) -> str:
     return f"{value:#.3g}".rstrip(".")
 
 
-def percentage(fraction: float) -> str:
-    """Format a fraction, 0 to 1, in percent."""
-    return f"{fraction:.0%}"
+def percentage(fraction: float, digits: int = 0) -> str:
+    """Format a fraction, 0 to 1, in percent: 25 %. digits: after the point."""
+    return f"{100 * fraction:.{digits}f} %"
 
 
 def extents(numbers: Sequence[int]) -> str:
