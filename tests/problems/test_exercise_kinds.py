@@ -90,6 +90,19 @@ __global__ void mandelbrot(int* count, float x0, float y0, int width, int height
     count[j * width + i] = n;
 }
 """
+COMPACT = """\
+%%cuda compact.ballot --block 128
+__global__ void compact(float* kept, int* count, const float* x, int n)
+{
+    int i = n - 1 - (int) (blockIdx.x * BLOCK_X + threadIdx.x), lane = threadIdx.x % 32;
+    float v = i >= 0 ? x[i] : 0;
+    unsigned votes = __ballot_sync(~0u, v > 0);
+    int start = 0;
+    if (lane == 0) start = atomicAdd(count, __popc(votes));
+    start = __shfl_sync(~0u, start, 0);
+    if (v > 0) kept[start + __popc(votes & ((1u << lane) - 1))] = v;
+}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +123,9 @@ def check(text: str) -> CheckResult:
 
 
 @pytest.mark.parametrize(
-    "text", [SPMV, SORT, NEAREST, MANDELBROT], ids=["spmv", "sort", "nearest", "mandelbrot"]
+    "text",
+    [SPMV, SORT, NEAREST, MANDELBROT, COMPACT],
+    ids=["spmv", "sort", "nearest", "mandelbrot", "compact"],
 )
 def test_kernel_of_another_kind_is_correct(text: str) -> None:
     assert check(text).reasons == ()
@@ -132,6 +147,8 @@ def test_kernel_of_another_kind_is_correct(text: str) -> None:
         (NEAREST, "distance[i] = least", "distance[i] = sqrtf(least)", ", distance: "),
         (MANDELBROT, "y * y <= 4", "y * y <= 2", "values are wrong"),
         (MANDELBROT, "x0 + 0.02f * i", "x0 + 0.02f * j", "values are wrong"),
+        (COMPACT, "(1u << lane)", "(2u << lane)", "first at kept[0] in sorted order: expected 0."),
+        (COMPACT, "] = v;", "] = x[i / 2];", "values are wrong"),
         (NEAREST, "int* label", "float* label", "parameter 1 must be int* (label)"),
     ],
 )
@@ -264,6 +281,25 @@ def test_components_of_vectors_are_named() -> None:
     assert cross.index_names == ("i", "component")
     assert cross.extents((50,)) == (50, 1, 1)
     assert cross.declaration == "made(float2* y, const float2* x, int n)"
+
+
+def test_order_of_results_matters_unless_declared() -> None:
+    def wrong(any_order: bool) -> set[int]:
+        free = problem_of(
+            arguments=(Output("y", ("n",), any_order=any_order), Input("x", ("n",)), "n"),
+        )
+        launch = KernelConfig(free, "naive", (256, 1, 1), (1, 1, 1)).at((60,))
+        case = free.make_case((60,), np.random.default_rng(1))
+        given = case.value("x")
+        return {compare(case, launch, made).wrong for made in (given[::-1], np.roll(given, 1))}
+
+    assert wrong(any_order=True) == {0}
+    assert wrong(any_order=False) == {60}
+
+
+def test_results_with_several_axes_have_an_order() -> None:
+    with pytest.raises(ProblemError, match="the output y cannot be in any order: it must have one axis"):
+        problem_of(arguments=(Output("y", ("n", 2), any_order=True), Input("x", ("n", 2)), "n"))
 
 
 def test_integers_that_float64_does_not_have_are_refused() -> None:

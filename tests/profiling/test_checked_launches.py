@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpulab.config import KernelConfig
 from gpulab.devices.base import Dim3, Kernel
 from gpulab.gpus.catalogue import gpu
-from gpulab.problems import problem
+from gpulab.problems import Input, Output, Problem, Step, problem
 from gpulab.problems.base import Argument
 from gpulab.profiling.baseline import BaselineComparison, time_against_baseline
+from gpulab.profiling.checked_launches import CheckedLaunches
 from tests.kernel_configs import config
 from tests.python_device import StandInDevice
 
@@ -163,3 +165,20 @@ def test_kernel_faster_than_the_copy_is_reported() -> None:
 def test_kernel_faster_than_the_data_sheet_is_reported() -> None:
     device = NumpyGpu(copy_ms=1e-9)
     assert "data sheet" in timed(device, StencilOf(device, 1e-9)).excess
+
+
+@pytest.mark.parametrize("any_order", [True, False])
+def test_results_of_a_timed_launch_may_be_in_any_order(any_order: bool) -> None:
+    copied = Problem(
+        "copied",
+        arguments=(Output("y", ("n",), any_order=any_order), Input("x", ("n",)), "n"),
+        sizes={"n": 64},
+        reference=lambda x: x,
+        steps=(Step("naive", "each element"),),
+    )
+    launch = KernelConfig(copied, "naive", (64, 1, 1), (1, 1, 1)).at((64,))
+    launches = CheckedLaunches(NumpyGpu(), launch, np.random.default_rng(1))
+    launches.renew()
+    launches.arrays["y"][:] = launches.arrays["x"][::-1]
+    launches.check()
+    assert (launches.mismatch == "") == any_order

@@ -237,6 +237,11 @@ class Problem(ProblemShapes):
                     f"{output.line}: the output {output.name} has {number} axes; one to three are possible, "
                     "and `index` names each of them."
                 )
+            if output.any_order and (number != 1 or written is not None):
+                raise ProblemError(
+                    f"{output.line}: the output {output.name} cannot be in any order: it must have one axis, "
+                    "and `initial` instead of `written`."
+                )
         if written is not None and len(self._outputs) > 1:
             raise ProblemError(f"{self.line}: `written` is possible for a problem with one output only.")
         dimensions = sum(extent > 1 for extent in self.extents(self.timing_size))
@@ -475,7 +480,8 @@ class Problem(ProblemShapes):
         flops, nbytes = self.flops(shape), self.compulsory_bytes(shape)
         names = [output.name for output in self._outputs] if len(self._outputs) > 1 else [""]
         parts = zip(self._checked_references(arguments, shape), names, strict=True)
-        first, *others = (Case(shape, arguments, *part, flops, nbytes, name) for part, name in parts)
+        cases = [Case(shape, arguments, *part, flops, nbytes, name) for part, name in parts]
+        first, *others = map(_in_any_order, cases, self._outputs)
         return replace(first, others=tuple(others))
 
     def reference_at(
@@ -538,7 +544,8 @@ class Problem(ProblemShapes):
             yield from self._mistakes(values)
             return
         for text, function in self._mistakes.items():
-            yield Mistake(self._part(function, function(values), case, broadcast=True), text)
+            made = self._part(function, function(values), case, broadcast=True)
+            yield Mistake(case.in_order(made), text)
 
     def _part(
         self, function: DeclaredFunction, made: Any, case: Case, *, broadcast: bool
@@ -565,6 +572,20 @@ class Problem(ProblemShapes):
             if argument.role == "input" and argument.value.ndim in INDEX_NAMES:
                 names = _names(argument.value.ndim, vector=argument.name in vectors)
                 yield Read(f"{argument.name} is", values[argument.name], names, output_for(argument.name))
+
+
+def _in_any_order(case: Case, output: Output) -> Case:
+    """Return a case whose reference is sorted, if the kernel may store the elements in any order.
+
+    Elements that the reference leaves as they were before the launch keep their places.
+    """
+    if not output.any_order:
+        return case
+    before, expected, tolerance = case.output, case.expected.copy(), case.tolerance.copy()
+    unordered = expected != before.value if before.initialized else np.ones(expected.shape, np.bool_)
+    order = np.argsort(expected[unordered])
+    expected[unordered], tolerance[unordered] = expected[unordered][order], tolerance[unordered][order]
+    return replace(case, expected=expected, tolerance=tolerance, unordered=unordered)
 
 
 def _names(axes: int, *, vector: bool = False) -> tuple[str, ...]:

@@ -93,6 +93,9 @@ class Case:
         The output that reference and tolerance belong to; "" if there is only one.
     others : tuple of Case
         The same launch with the reference and the tolerance of each other output.
+    unordered : ndarray of bool or None
+        The output elements that a kernel may store in any order, at which the reference is sorted; None if
+        each element has its place.
     """
 
     shape: Shape
@@ -104,12 +107,21 @@ class Case:
     compulsory_bytes: int
     output_name: str = ""
     others: tuple[Case, ...] = ()
+    unordered: npt.NDArray[np.bool_] | None = None
 
     @property
     def output(self) -> Argument:
         """The argument that the reference belongs to."""
         outputs = (a for a in self.arguments if a.role == "output")
         return next(a for a in outputs if self.output_name in ("", a.name))
+
+    def in_order(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return values of the output as they are compared: those that may be in any order are sorted."""
+        if self.unordered is None:
+            return values
+        ordered = values.copy()
+        ordered[self.unordered] = np.sort(values[self.unordered])
+        return ordered
 
     def value(self, name: str) -> Any:
         """Return the value of the argument of this name."""

@@ -229,6 +229,10 @@ class Output(DeclaredParameter):
         The values before the launch: a number such as 0, for a kernel that adds to the output, or a function
         as `values` of `Input`, for a kernel that works in place. Without it every element must be written,
         which is checked.
+    any_order : bool
+        The kernel may store the elements in any order, as a stream compaction does: they are compared with
+        the reference after sorting. Elements for which the reference returns their `initial` value keep their
+        places. The output has one axis.
 
     Examples
     --------
@@ -239,6 +243,7 @@ class Output(DeclaredParameter):
 
     shape: Extents
     initial: float | Callable[..., Any] | None = field(default=None, kw_only=True)
+    any_order: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

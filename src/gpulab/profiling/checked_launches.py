@@ -7,6 +7,7 @@ the values show whether that very launch computed them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -96,7 +97,8 @@ class CheckedLaunches:
             output, must = self._outputs[each.output.name], int(np.count_nonzero(each.written))
             reference = PartialReference(each.expected, each.tolerance, each.written)
             initial = self._initial.get(each.output.name)
-            found = self._compared(output, reference, np.arange(len(output)), must, initial)
+            places = np.arange(len(output))
+            found = self._compared(output, reference, places, must, initial, in_order=each.in_order)
             if found:
                 self.mismatch = found
                 return
@@ -108,14 +110,15 @@ class CheckedLaunches:
         indices: npt.NDArray[np.int64],
         must: int,
         initial: Any = None,
+        in_order: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] = np.asarray,
     ) -> str:
         """Return a sentence about a wrong value of an output, or about the number of its written points.
 
         indices: the slices along the first axis that `reference` belongs to. must: the elements that a kernel
-        must write. initial: the values before the launch, if they are not poison.
+        must write. initial: the values before the launch, if they are not poison. in_order: see `Case`.
         """
         some = [output[int(i) : int(i) + 1] for i in indices] if len(indices) < len(output) else [output]
-        got = np.concatenate([np.asarray(self.device.asnumpy(part)) for part in some])
+        got = in_order(np.concatenate([np.asarray(self.device.asnumpy(part)) for part in some]))
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are expected values here
             right = np.abs(got - reference.expected) <= reference.tolerance
         untouched = bits_of(got) == poison_of(got.dtype)

@@ -68,7 +68,9 @@ def compare(
     got: the output array, which held poison or the problem's initial values before the launch.
     input_changed: names of the inputs that the kernel changed. raced: True if the launch has a race.
     """
+    got = case.in_order(got)
     found, forbidden = _wrong_elements(case, launch, got)
+    has_places = got.size > 1 and case.unordered is None
     wrong, never, total = map(_count, (found.wrong, found.never, case.written))
     non_finite = _count(case.written & ~np.isfinite(got) & ~found.never)
     touched = _count(forbidden)
@@ -100,7 +102,7 @@ def compare(
         input_changed=input_changed,
         hint=hint,
         reasons=tuple(reasons),
-        plane=_plane(found, forbidden) if got.size > 1 and (wrong or touched) else None,
+        plane=_plane(found, forbidden) if has_places and (wrong or touched) else None,
     )
 
 
@@ -162,7 +164,8 @@ def _wrong_values(found: WrongOutput, non_finite: int, first: Mismatch, worst: M
     wrong, total = _count(found.wrong), _count(found.case.written)
     expected, got = first.texts
     got = "but no thread writes it" if found.never[first.index] else f"got {got}"
-    where = found.problem.format_index(first.index, first.output)
+    order = " in sorted order" if found.case.unordered is not None else ""
+    where = found.problem.format_index(first.index, first.output) + order
     text = f"{_title(found)}: {wrong:,} of {total:,} values are wrong; first at {where}: "
     text += f"expected {expected}, {got}"
     if worst != first and math.isfinite(worst.got):

@@ -48,6 +48,8 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
     if fractions and not np.any(output.never) and np.array_equal(values, np.rint(values)):
         return "every value is a whole number; is a sum or a factor an int?"
     cause = _known_mistake(output)
+    if output.case.unordered is not None:  # the place of a value says nothing
+        return cause
     # Values that repeat, such as zeros and ones, agree with those of other points by chance.
     varied = len(np.unique(output.case.expected.ravel()[:MOST_COMPARED])) >= DISTINCT_VALUES
     if varied and not cause:
