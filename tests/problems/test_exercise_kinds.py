@@ -283,6 +283,16 @@ def test_components_of_vectors_are_named() -> None:
     assert cross.declaration == "made(float2* y, const float2* x, int n)"
 
 
+def test_reference_may_work_in_place() -> None:
+    def doubled(x: np.ndarray) -> np.ndarray:
+        x *= 2
+        return x
+
+    made = problem_of(Input("x", ("n",)), "n", reference=doubled, error_bound=lambda x: 1e-3 * abs(x))
+    case = made.make_case((50,), np.random.default_rng(0))
+    np.testing.assert_allclose(case.tolerance, 1e-3 * abs(case.value("x")))
+
+
 def test_order_of_results_matters_unless_declared() -> None:
     def wrong(any_order: bool) -> set[int]:
         free = problem_of(

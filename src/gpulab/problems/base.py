@@ -500,6 +500,7 @@ class Problem(ProblemShapes):
         outputs = [argument for argument in arguments if argument.role == "output"]
         references = as_outputs(self._reference, self._reference(values), outputs)
         assert self._error_bound is not None
+        values = reference_values(arguments) | self._sizes_of(shape)  # the reference may have changed them
         bounds = as_outputs(self._error_bound, self._error_bound(values), outputs, broadcast=True)
         made = []
         for output, expected, tolerance in zip(outputs, references, bounds, strict=True):

@@ -15,6 +15,7 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from gpulab.cli import main
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course, open_course
+from gpulab.grading.release.assignments import release
 from gpulab.grading.release.lint import lint
 from gpulab.grading.release.new_lab import write_lab
 from tests.grading.conftest import REPOSITORY, UNSANDBOXED
@@ -89,6 +90,31 @@ def test_cell_that_cannot_be_read_is_found(
     change(new_lab, cell, lambda found: found.update(source=found.source.replace(old, new)))
     (fault,) = faults_of(new_lab)
     assert message in fault
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda cell: cell.metadata.nbgrader.pop("points"),
+        lambda cell: cell.metadata.nbgrader.update(points="five"),
+        lambda cell: cell.metadata.nbgrader.pop("grade_id"),
+        lambda cell: cell.metadata.update(nbgrader="yes"),
+    ],
+)
+def test_metadata_that_lack_a_fact_are_found(
+    new_lab: Course, edit: Callable[[nbformat.NotebookNode], None]
+) -> None:
+    change(new_lab, "runs_test", edit)
+    (fault,) = faults_of(new_lab)
+    assert "scale.ipynb, cell 5: its nbgrader metadata needs a `grade_id`" in fault
+    with pytest.raises(UsageError, match="cell 5: its nbgrader metadata"):
+        release(new_lab, LAB)
+
+
+def test_notebook_that_does_not_load_gpulab_is_found(new_lab: Course) -> None:
+    change(new_lab, "setup", lambda cell: cell.update(source="import gpulab"))
+    (fault,) = faults_of(new_lab)
+    assert "cell 4: no cell before it has the line `%load_ext gpulab`" in fault
 
 
 def test_cell_with_the_name_of_another_is_found(new_lab: Course) -> None:
@@ -173,7 +199,7 @@ def test_declaration_that_cannot_work_is_found_with_its_line(new_lab: Course) ->
         (
             "factor * x,",
             "factor * x / (len(x) > 1),",
-            "This is so for the size n = 1. If larger sizes are right, declare",
+            "This is so for the size n = 1. Declare `smallest` of a size",
         ),
         ("x + factor}", "x[1:] + factor}", "the mistake `the factor is added but must be multiplied`"),
         ("x + factor}", "missing}", "failed: NameError"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 
 import nbformat
@@ -38,6 +39,7 @@ def release(course: Course, assignment: str, *, level: int = 1) -> Release:
     """
     rubric = required_rubric(course.config_folder / "rubric.toml", assignment)
     notebook = course.notebook(assignment)
+    check_metadata(notebook)
     check_points(rubric, max_points(notebook), notebook, graded_sources(notebook))
     check_stated_points(notebook)
 
@@ -46,6 +48,20 @@ def release(course: Course, assignment: str, *, level: int = 1) -> Release:
     if level == 1:
         remove_given(folder, given_files(notebook))
     return Release(assignment, folder, tuple(sorted(folder.glob("*.ipynb"))))
+
+
+def check_metadata(notebook: Path) -> None:
+    """Raise `UsageError` for a cell whose nbgrader metadata lacks its name or the points of a test."""
+    for number, cell in enumerate(read_notebook(notebook).cells, 1):
+        metadata = cell.metadata.get("nbgrader", {})
+        if not metadata:
+            continue
+        named = isinstance(metadata, Mapping) and metadata.get("grade_id")
+        if not named or (metadata.get("grade") and not isinstance(metadata.get("points"), Real)):
+            raise UsageError(
+                f"{notebook.name}, cell {number}: its nbgrader metadata needs a `grade_id`, and "
+                "that of a test `points`, a number; JupyterLab shows them in the sidebar Create Assignment."
+            )
 
 
 def check_stated_points(notebook: Path) -> None:

@@ -15,6 +15,7 @@ from gpulab.grading.pipeline.grading_run import GradeOptions
 from gpulab.grading.pipeline.submissions import grade_submissions
 from gpulab.grading.pipeline.verdict_store import load_judged
 from gpulab.grading.release.assignments import (
+    check_metadata,
     check_stated_points,
     given_files,
     graded_sources,
@@ -24,7 +25,7 @@ from gpulab.grading.release.assignments import (
 from gpulab.grading.release.notebook_faults import kernel_places, names_step, notebook_faults
 from gpulab.grading.release.rubric import check_points, required_rubric
 from gpulab.grading.release.sample_class import SampleSubmission, read_samples, submit_sample
-from gpulab.problems import Case, Problem, load_problems
+from gpulab.problems import Case, Problem, Shape, load_problems
 from gpulab.problems import problem as problem_named
 from gpulab.problems.registry import PROBLEM_FILE
 from gpulab.verification.requirements import check_metrics
@@ -57,6 +58,10 @@ def lint(course: Course, assignment: str, options: GradeOptions) -> list[str]:
     declared, faults = _declared(notebook.parent)
     if faults:
         return faults
+    try:
+        check_metadata(notebook)
+    except UsageError as error:
+        return [str(error)]
     faults = [*notebook_faults(notebook, declared), *_points(course, assignment, notebook)]
     samples = course.config_folder / "sample_class" / assignment
     if not samples.is_dir():
@@ -113,9 +118,10 @@ def _try_sizes(declared: Problem) -> None:
                     mistakes[text] = mistakes.get(text, False) or wrong
                 idle_is_right &= _is_right_before(each)
         except ProblemError as error:
+            larger = next(each for each in (*shapes, shape) if each != declared.smallest_shape)
             advice = ""
-            if shape == declared.smallest_shape:
-                advice = " If larger sizes are right, declare `smallest` of a size."
+            if shape == declared.smallest_shape and _has_reference(declared, larger):
+                advice = " Declare `smallest` of a size: at a larger one the reference is right."
             raise ProblemError(f"{error} This is so for the size {size}.{advice}") from None
         except UsageError as error:
             raise ProblemError(f"{line}: {error}") from None
@@ -127,6 +133,15 @@ def _try_sizes(declared: Problem) -> None:
     for text, wrong in mistakes.items():
         if not wrong:
             raise ProblemError(f"{declared.line}: the mistake `{text}` has the values of the reference.")
+
+
+def _has_reference(declared: Problem, shape: Shape) -> bool:
+    """Return whether a launch of this size has a plausible reference."""
+    try:
+        declared.make_case(shape, np.random.default_rng(0))
+    except ProblemError:
+        return False
+    return True
 
 
 def _is_right_before(case: Case) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ Cells = Sequence[tuple[str, Any]]  # code cells, each with its place for message
 def notebook_faults(notebook: Path, declared: Mapping[str, Problem]) -> list[str]:
     """Return one sentence for each fault of a notebook. declared: the problems of the lab's own file."""
     cells = _code_cells(notebook)
-    unusable = [*_cells_with_one_name(cells), *_unreadable(cells)]
+    unusable = [*_not_loaded(cells), *_cells_with_one_name(cells), *_unreadable(cells)]
     return unusable or [*_steps(notebook, cells, declared), *_order(cells), *_late_kernels(cells)]
 
 
@@ -55,6 +56,16 @@ def _code_cells(notebook: Path) -> Cells:
 
 def _is_kernel(cell: Any) -> bool:
     return is_kernel_cell(cell.source)
+
+
+def _not_loaded(cells: Cells) -> Iterator[str]:
+    """Yield the first kernel cell if no cell before it loads gpulab."""
+    for place, cell in cells:
+        if re.search(r"^%(re)?load_ext gpulab\b", cell.source, re.MULTILINE):
+            return
+        if _is_kernel(cell):
+            yield f"{place}: no cell before it has the line `%load_ext gpulab`, which %%cuda needs."
+            return
 
 
 def _cells_with_one_name(cells: Cells) -> Iterator[str]:
