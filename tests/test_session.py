@@ -34,6 +34,13 @@ def test_cell_that_does_not_compile_removes_its_previous_kernel() -> None:
         session.kernel("stencil.naive")
 
 
+def test_released_cell_is_not_written_rather_than_wrong() -> None:
+    stub = '    // YOUR CODE HERE\n    #error "part 1 is not written yet"\n'
+    session.keep_cell(parse_cell(f"%%cuda stencil.naive\n__global__ void block2D_naive() {{\n{stub}}}\n"))
+    with pytest.raises(UsageError, match=r"`stencil\.naive` is not written yet"):
+        session.kernel("stencil.naive")
+
+
 def test_clear_removes_cells_and_kernels() -> None:
     session.keep_cell(CELL, PythonDevice().kernel(lambda *args: None))
     session.clear()

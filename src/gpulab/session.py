@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpulab.cell import KernelCell, PlainCell, require_choice, require_kernel_cell
+from gpulab.cell import KernelCell, PlainCell, require_choice, require_kernel_cell, unwritten_lines
 from gpulab.errors import UsageError
 from gpulab.problems import Problem
 from gpulab.problems import problem as problem_named
@@ -161,6 +161,8 @@ def kernel(name: str) -> Kernel:
     among_others = _kernel_among_others(name)
     if among_others is not None:
         return among_others
+    if name in _CELLS and unwritten_lines(_CELLS[name].source):
+        raise UsageError(f"the kernel `{name}` is not written yet.")
     if name in _CELLS:
         raise UsageError(f"the cell of kernel `{name}` ran but did not compile. Correct it and run it again.")
 

@@ -142,7 +142,7 @@ def table(
             names.append("gp-n")
         elif longest[column] > _LONG:
             names.append("gp-long")
-        elif longest[column] <= _SHORT and tag == "td":
+        elif longest[column] <= _SHORT and tag == "td" and " " in str(text):
             names.append("gp-word")
         if (row, column) in lengths:
             names.append("gp-share")

@@ -125,18 +125,21 @@ def roofline(
 def _correct_kernels(problem: Problem, device: Device) -> tuple[list[KernelVersion], list[str]]:
     """Return the session's correct kernels, and sentences about those that are left out."""
     from gpulab import session
-    from gpulab.cell import require_kernel_cell
+    from gpulab.cell import require_kernel_cell, unwritten_lines
     from gpulab.profiling.roofline_points import KernelVersion
 
     versions: list[KernelVersion] = []
     without_kernel: list[str] = []
+    unwritten: list[str] = []
     wrong: list[str] = []
     for variant in problem.variants:
         name = f"{problem.name}.{variant}"
         cell = session.cell(name)
         if cell is None:
             continue
-        if name not in session.kernel_names():
+        if unwritten_lines(cell.source):
+            unwritten.append(variant)
+        elif name not in session.kernel_names():
             without_kernel.append(variant)
         elif not _is_correct(require_kernel_cell(cell).config, device):
             wrong.append(variant)
@@ -145,6 +148,7 @@ def _correct_kernels(problem: Problem, device: Device) -> tuple[list[KernelVersi
     return versions, [
         *_left_out(wrong, "wrong values"),
         *_left_out(without_kernel, "did not compile"),
+        *_left_out(unwritten, "not written yet"),
     ]
 
 
