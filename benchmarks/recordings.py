@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gpulab.cache import DiskCache, fingerprint
 from gpulab.compiler.nvrtc import version
+from gpulab.compiler.sass import machine_counts, machine_flow, ptx_matching
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.model import sampling
 from gpulab.model.sampling import LaunchRecording, SampledLaunch, record_launch
@@ -46,4 +47,5 @@ def _cache() -> DiskCache:
 
 @cache
 def _texts() -> str:
-    return fingerprint(*map(inspect.getsource, (sampling, trace_code)))
+    modules = (sampling, trace_code, machine_counts, machine_flow, ptx_matching)
+    return fingerprint(*map(inspect.getsource, modules))

@@ -123,3 +123,26 @@ def test_launch_without_executed_blocks_counts_nothing() -> None:
     name = "matmul/K3_two_rows 64x32x96"
     nothing = [replace(block, warps=0, threads=0, iteration_groups={}) for block in ptx_of(name)]
     assert machine_counts(code_of(name), nothing).warps == 0
+
+
+def test_instructions_that_prepare_a_load_are_no_copies_of_a_loop() -> None:
+    rows = ("MOV 1", "R2UR 3", "R2UR 3", "LDG 3", "DSETP 4", "BRA 5", "IADD3 6", "BRA 7", "STG 8", "EXIT 9")
+    branches = {5: ("@P0", (8 * 16,)), 7: ("@P1", (1 * 16,))}
+    code = MachineCode("search", tuple(
+        MachineInstruction(16 * number, op, predicate, "", 0, int(row), targets)
+        for number, (op, row) in enumerate(map(str.split, rows))
+        for predicate, targets in [branches.get(number, ("", ()))]
+    ))  # fmt: skip
+    texts = (
+        ("mov.u32",),
+        ("ld.global.f64", "setp.ge.f64", "bra"),
+        ("add.s32", "bra"),
+        ("st.global.f64", "ret"),
+    )
+    first, blocks = (1, 3, 6, 8), []
+    executed = ((1, (1,)), (3, (3, 2)), (2, (1, 3)), (1, ()))  # the search ends in its third iteration
+    for number, (opcodes, (warps, targets)) in enumerate(zip(texts, executed, strict=True)):
+        items = tuple(PtxInstruction(opcode, first[number] + n) for n, opcode in enumerate(opcodes))
+        blocks.append(PtxBlock(number, items, targets, warps, 32 * warps, 0))
+    counts = machine_counts(code, blocks)
+    assert [entry.warps for entry in counts.executed] == [1, 3, 3, 3, 3, 3, 2, 2, 1, 1]

@@ -14,8 +14,10 @@ from gpulab.compiler.sass.sass_code import MachineBlock, MachineCode, MachineIns
 __all__ = ["PtxMatch", "UnrolledCopy"]
 
 # PTX instructions that the assembler turns into one machine instruction each: the number of machine
-# instructions of such a line is the number of copies of a loop's body.
+# instructions of such a line is the number of copies of a loop's body. Instructions that prepare an operand,
+# such as R2UR for the descriptor of a load from global memory, belong to the same line and do not count.
 ONE_TO_ONE = ("fma.", "add.f", "add.rn.f", "sub.f", "mul.f", "mul.rn.f", "ld.global", "st.", "shfl.", "ex2.")
+PREPARATIONS = ("R2UR", "LDC", "ULDC", "S2R", "MOV", "UMOV", "IMAD", "IADD3", "LEA")
 
 
 @dataclass(frozen=True)
@@ -143,15 +145,20 @@ class PtxMatch:
                 block = self.block_by_number[member]
                 if block.threads == self.block_by_number[head].threads:  # it runs in every iteration
                     layouts.update(
-                        tuple(sorted(Counter(number for number, _ in self.machine_of_row[item.row]).items()))
+                        tuple(sorted(copies.items()))
                         for item in block.instructions
-                        if item.opcode.startswith(ONE_TO_ONE) and item.row in self.machine_of_row
+                        if item.opcode.startswith(ONE_TO_ONE) and (copies := self._copies(item.row))
                     )
             if layouts:
                 [(layout, count)] = layouts.most_common(1)
                 if max(copies for _, copies in layout) > 1 and 2 * count > layouts.total():
                     loops[head] = self._distribute(self.block_by_number[head], dict(layout))
         return loops
+
+    def _copies(self, row: int) -> Counter[int]:
+        """Return the machine instructions in each machine block that execute a PTX line."""
+        placed = self.machine_of_row.get(row, ())
+        return Counter(number for number, item in placed if item.op not in PREPARATIONS)
 
     @cached_property
     def unrolled_blocks(self) -> frozenset[int]:
