@@ -31,7 +31,7 @@ class ReferenceCache:
 
 
 def reference_traffic(
-    trace: WaveTrace, l1: CacheShape, l2: CacheShape, turns: int, window: int
+    trace: WaveTrace, l1: CacheShape, l2: CacheShape, turns: int, windows: list[int]
 ) -> list[SiteTraffic]:
     sms = len(trace.starts) - 1
     first = [ReferenceCache(l1) for _ in range(sms)]
@@ -41,7 +41,7 @@ def reference_traffic(
         for sm in range(sms):
             for warp in trace.order[trace.starts[sm] : trace.starts[sm + 1]].tolist():
                 if turn < len(requests[warp]):
-                    _request(requests[warp][turn], first[sm], second, turn, window, counts)
+                    _request(requests[warp][turn], first[sm], second, turn, windows, counts)
     return [SiteTraffic(*map(int, row)) for row in counts]
 
 
@@ -54,11 +54,11 @@ def _requests(words: list[int]) -> list[list[int]]:
     return requests
 
 
-def _request(words, l1, l2, turn, window, counts) -> None:
+def _request(words, l1, l2, turn, windows, counts) -> None:
     worst = 0
     for word in words:
         number, site, mask, store = word >> 22, word >> 6 & 0xFFFF, word & 15, bool(word & 16)
-        asked = mask.bit_count()
+        asked, window = mask.bit_count(), windows[site]
         counts[site, 3] += asked
         counts[site, 4] += 1
         if store:
@@ -112,11 +112,11 @@ def random_trace(seed: int, warps: int = 12, sms: int = 3, requests: int = 20) -
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("window", [1, 3])
-def test_traffic_equals_the_reference(seed: int, window: int) -> None:
+@pytest.mark.parametrize("windows", [[1, 1, 1, 1], [3, 1, 4, 2]])
+def test_traffic_equals_the_reference(seed: int, windows: list[int]) -> None:
     trace, l1, l2 = random_trace(seed), CacheShape(1024, 4), CacheShape(4096, 8)
-    traffic = cache_traffic([trace], l1, l2, sites=SITES, turns=20, skip=0, window=window)
-    assert list(map(astuple, traffic)) == list(map(astuple, reference_traffic(trace, l1, l2, 20, window)))
+    traffic = cache_traffic([trace], l1, l2, sites=SITES, turns=20, skip=0, windows=windows)
+    assert list(map(astuple, traffic)) == list(map(astuple, reference_traffic(trace, l1, l2, 20, windows)))
 
 
 def one_line(warps: int, sms: int) -> WaveTrace:
@@ -128,14 +128,14 @@ def one_line(warps: int, sms: int) -> WaveTrace:
 
 def test_request_for_a_line_in_flight_waits_for_dram() -> None:
     l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
-    traffic = cache_traffic([one_line(8, 4)], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
+    traffic = cache_traffic([one_line(8, 4)], l1, l2, sites=1, turns=1, skip=0, windows=[1])[0]
     assert (traffic.dram, traffic.dram_sectors) == (8, 4)
 
 
 def test_cluster_of_sms_requests_a_line_in_flight_once() -> None:
     l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
-    separate = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
-    joined = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, window=1, clusters=2)[0]
+    separate = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, windows=[1])[0]
+    joined = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, windows=[1], clusters=2)[0]
     assert separate.l2_sectors + separate.dram_sectors == 8 * 4
     assert joined.l2_sectors + joined.dram_sectors == 2 * 4
     assert (separate.l2_lines, joined.l2_lines) == (8, 2)
@@ -143,5 +143,5 @@ def test_cluster_of_sms_requests_a_line_in_flight_once() -> None:
 
 def test_l2_keeps_the_lines_of_an_earlier_wave_and_l1_does_not() -> None:
     l1, l2, wave = CacheShape(1024, 4), CacheShape(4096, 8), one_line(1, 1)
-    traffic = cache_traffic([wave, wave], l1, l2, sites=1, turns=1, skip=0, window=1)[0]
+    traffic = cache_traffic([wave, wave], l1, l2, sites=1, turns=1, skip=0, windows=[1])[0]
     assert (traffic.l1_sectors, traffic.l2_sectors, traffic.dram_sectors) == (0, 4, 0)

@@ -144,3 +144,15 @@ def test_shared_line_is_requested_first_by_the_nearest_sm() -> None:
     shared = SiteTraffic(0, 0, 32, 128, 32, 0, 124, 4, 1)
     one, many = (work(launch(LOAD, USE, traffic={SITE: t})).warp_cycles / ITERATIONS for t in (alone, shared))
     assert one - many == pytest.approx(TIMINGS.l2_far_cycles * 31 / 32, rel=0.01)
+
+
+@pytest.mark.parametrize(("steps", "waits"), [((LOAD, USE), 1.0), ((LOAD, USE, BARRIER), 4.0)])
+def test_block_waits_at_a_barrier_for_the_warp_with_the_most_loads(
+    steps: tuple[Operation, ...], waits: float
+) -> None:
+    equal, unequal = (
+        work(launch(*steps, shares={SITE: np.array([shares])})).warp_cycles
+        for shares in ([1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 4.0])
+    )
+    latency = ITERATIONS * TIMINGS.l2_cycles
+    assert unequal - equal == pytest.approx((waits - 1) * latency, rel=0.5)

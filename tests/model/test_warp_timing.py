@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.model.warp_timing import CodeBlock, Operation, Unit, block_cycles, warp_cycles
+from gpulab.model.warp_timing import (
+    CodeBlock,
+    Operation,
+    Unit,
+    block_cycles,
+    requests_since_stall,
+    waits_by_site,
+    warp_cycles,
+)
 
 UNITS = {"load": Unit(0, 1), "fp32": Unit(4, 1), "slow": Unit(4, 8), "barrier": Unit(20, 1)}
 LATENCY = 100
@@ -18,8 +26,8 @@ def cycles(*steps: Operation) -> float:
     return block_cycles([CodeBlock(steps, 1.0)], UNITS, latency)[0]
 
 
-def load(register: str) -> Operation:
-    return Operation("load", (), (register,), site=1)
+def load(register: str, site: int = 1) -> Operation:
+    return Operation("load", (), (register,), site)
 
 
 def use(*registers: str) -> Operation:
@@ -54,3 +62,19 @@ def test_barrier_delays_the_next_operation() -> None:
 def test_warp_cycles_are_averaged_over_the_warps() -> None:
     block = CodeBlock((use(),), runs=30)
     assert warp_cycles([block], UNITS, latency, warps=10) == 3
+
+
+def test_wait_counts_for_the_load_that_arrives_last() -> None:
+    block = CodeBlock((load("a", 1), load("b", 2), use("a", "b"), load("c", 3), use("c")), runs=10)
+    waits = waits_by_site([block], UNITS, latency)
+    assert waits == pytest.approx({2: 10 * (LATENCY - 1), 3: 10 * (LATENCY - 1)})
+
+
+def test_requests_count_from_the_last_wait_for_a_load() -> None:
+    block = CodeBlock((load("a", 1), load("b", 2), use("a"), load("c", 3), load("d", 4)), runs=10)
+    assert requests_since_stall([block]) == {1: 1, 2: 2, 3: 1, 4: 2}
+
+
+def test_requests_of_earlier_iterations_count_if_the_warp_has_not_waited() -> None:
+    body = CodeBlock((load("a", 1), load("b", 2)), runs=10, before=0)
+    assert requests_since_stall([body])[2] > 2

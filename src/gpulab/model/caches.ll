@@ -111,12 +111,11 @@ define internal i64 @count_sectors(i64 %mask) alwaysinline {
 }
 
 ; Read sectors of a line from L2. Return the furthest level that serves one of them (2: L2, 3: DRAM).
-define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster) noinline {
+define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window) noinline {
   %cache.i = call i64 @field(ptr %p, i64 $L2)
   %cache = inttoptr i64 %cache.i to ptr
   %sets = call i64 @field(ptr %p, i64 $L2_SETS)
   %ways = call i64 @field(ptr %p, i64 $L2_WAYS)
-  %window = call i64 @field(ptr %p, i64 $WINDOW)
   %e = call ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
   %sectors.p = getelementptr i8, ptr %e, i64 0
   %valid = load i64, ptr %sectors.p
@@ -171,15 +170,14 @@ hit:
 }
 
 ; Serve one line of a load. Return the level that its warp waits for (1: L1, 2: L2, 3: DRAM).
-define internal i64 @load_line(ptr %p, ptr %l1, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster) noinline {
+define internal i64 @load_line(ptr %p, ptr %l1, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window) noinline {
 entry:
   %sets = call i64 @field(ptr %p, i64 $L1_SETS)
   %ways = call i64 @field(ptr %p, i64 $L1_WAYS)
-  %window = call i64 @field(ptr %p, i64 $WINDOW)
   %cached = icmp ne i64 %sets, 0
   br i1 %cached, label %cached.line, label %uncached
 uncached:
-  %s.level = call i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster)
+  %s.level = call i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window)
   ret i64 %s.level
 cached.line:
   %e = call ptr @lookup(ptr %l1, i64 %sets, i64 %ways, i64 %line, i64 %now)
@@ -197,7 +195,7 @@ cached.line:
   %miss = icmp ne i64 %missing, 0
   br i1 %miss, label %fill, label %hit
 fill:
-  %level = call i64 @read_l2(ptr %p, i64 %line, i64 %missing, i64 %turn, i64 %now, ptr %counts, i64 %cluster)
+  %level = call i64 @read_l2(ptr %p, i64 %line, i64 %missing, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window)
   store i64 %turn, ptr %filled.p
   store i64 %level, ptr %level.p
   ret i64 %level
@@ -252,6 +250,10 @@ line:
   %number = lshr i64 %word, $LINE_SHIFT
   %site.1 = lshr i64 %word, 6
   %site = and i64 %site.1, 65535
+  %windows.i = call i64 @field(ptr %p, i64 $WINDOWS)
+  %windows = inttoptr i64 %windows.i to ptr
+  %window.p = getelementptr i64, ptr %windows, i64 %site
+  %window = load i64, ptr %window.p
   %mask = and i64 %word, 15
   %store.1 = and i64 %word, 16
   %stores = icmp ne i64 %store.1, 0
@@ -272,7 +274,7 @@ store:
   call void @store_line(ptr %p, i64 %number, i64 %mask, i64 %now, ptr %counts)
   br label %served
 load:
-  %level = call i64 @load_line(ptr %p, ptr %l1, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster)
+  %level = call i64 @load_line(ptr %p, ptr %l1, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window)
   br label %served
 served:
   %line.level = phi i64 [ 1, %store ], [ %level, %load ]

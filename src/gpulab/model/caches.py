@@ -39,7 +39,7 @@ _COUNTS = (
 )  # fmt: skip
 _FIELDS = (
     "TURNS", "SMS", "STARTS", "ORDER", "USED", "CURSORS", "WORDS", "CAPACITY", "L1", "L1_BYTES", "L1_SETS",
-    "L1_WAYS", "L2", "L2_SETS", "L2_WAYS", "WINDOW", "FROM", "COUNTS", "COLD", "CLOCK", "CLUSTERS",
+    "L1_WAYS", "L2", "L2_SETS", "L2_WAYS", "WINDOWS", "FROM", "COUNTS", "COLD", "CLOCK", "CLUSTERS",
 )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def cache_traffic(
     sites: int,
     turns: int,
     skip: int,
-    window: int,
+    windows: Sequence[int],
     clusters: int = 0,
 ) -> list[SiteTraffic]:
     """Return the traffic of each site in the last wave, from turn `skip` on.
@@ -153,8 +153,8 @@ def cache_traffic(
     turns, skip : int
         Turns of a wave, and how many of them only fill the caches. A site whose requests all lie in the
         skipped turns is counted there.
-    window : int
-        Turns for which a requested line is in flight.
+    windows : sequence of int
+        Turns for which a line is in flight when an instruction requests it, for each site.
     clusters : int
         Groups of SMs whose requests for a line in flight reach L2 as one; 0 if every request is separate.
     """
@@ -175,11 +175,12 @@ def cache_traffic(
             "L2": l2_lines,
             "COUNTS": counts,
             "COLD": cold,
+            "WINDOWS": np.asarray(windows, np.int64),
         }
         values = {
             "TURNS": turns, "SMS": sms, "CAPACITY": wave.words.shape[1], "L1_BYTES": l1_bytes,
             "L1_SETS": l1.sets, "L1_WAYS": l1.ways, "L2_SETS": max(l2.sets, 1), "L2_WAYS": l2.ways,
-            "WINDOW": window, "FROM": skip if number == len(waves) else turns, "CLOCK": number << 40,
+            "FROM": skip if number == len(waves) else turns, "CLOCK": number << 40,
             "CLUSTERS": clusters, **{name: array.ctypes.data for name, array in arrays.items()},
         }  # fmt: skip
         parameters = np.array([values[name] for name in _FIELDS], np.int64)

@@ -35,6 +35,7 @@ from gpulab.model.warp_timing import (
     pipe_cycles,
     runs_by_site,
     stalls,
+    waits_by_site,
     warp_cycles,
 )
 
@@ -121,6 +122,8 @@ class LaunchSample:
         Work of the longest chain of blocks, and of the busiest SM, divided by those of equal blocks.
     combined : frozenset of int
         PTX rows of atomic operations for which the compiler combines the lanes of a warp.
+    shares : mapping of int to array of shape (blocks, warps)
+        By PTX row, the requests of each warp of some blocks, relative to the mean of the warps with work.
     """
 
     grid: tuple[int, int, int]
@@ -136,6 +139,7 @@ class LaunchSample:
     longest_chain: float = 1.0
     busiest_sm: float = 1.0
     combined: frozenset[int] = frozenset()
+    shares: Mapping[int, npt.NDArray[np.float64]] = field(default_factory=dict)
 
     def loads(self, site: int) -> bool:
         """Return True if the site is known and only reads."""
@@ -309,6 +313,9 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     # wait for memory are hidden by that wait, so this counts for the share of waits that are barriers.
     alone = warp_cycles(sample.code, units, latency, blocks * warps)
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
+    if barriers:  # all warps of a block wait there for the one that has waited longest for its loads
+        waits_of_site = waits_by_site(sample.code, units, latency)
+        alone += _longest_wait(waits_of_site, sample.shares) / (blocks * warps)
     exposed = barriers / max(waits, barriers) if barriers else 0.0
     turn = l1_cycles / (blocks * warps)
 
@@ -327,6 +334,18 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         longest_chain=sample.longest_chain,
         busiest_sm=sample.busiest_sm,
     )
+
+
+def _longest_wait(waits: Mapping[int, float], shares: Mapping[int, npt.NDArray[np.float64]]) -> float:
+    """Return how much longer the longest waiting warp of a block waits for its loads than the mean warp.
+
+    `waits` has the cycles of all warps together for each site, and so has the result.
+    """
+    differing = {site: cycles for site, cycles in waits.items() if site in shares}
+    if not differing:
+        return 0.0
+    of_warps = np.sum([cycles * shares[site] for site, cycles in differing.items()], axis=0)
+    return float(of_warps.max(axis=1).mean()) - sum(differing.values())
 
 
 def _joined(sample: LaunchSample) -> float:

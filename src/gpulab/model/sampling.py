@@ -23,7 +23,12 @@ from gpulab.model.block_schedule import schedule_stretch
 from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffic
 from gpulab.model.instruction_mix import machine_blocks, ptx_blocks, register_pressure
 from gpulab.model.resource_usage import AccessSample, LaunchSample
-from gpulab.model.warp_timing import CodeBlock, execution_units, loads_per_stall
+from gpulab.model.warp_timing import (
+    CodeBlock,
+    execution_units,
+    loads_per_stall,
+    requests_since_stall,
+)
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 
 if TYPE_CHECKING:
@@ -237,6 +242,7 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         array_bytes=recording.array_bytes,
         ended=bool(recording.waves) and recording.waves[-1].ended,
         imbalance=_imbalance(recording.waves[-1]) if recording.waves else 1.0,
+        shares=_shares(recording.waves[-1]) if recording.waves else {},
         longest_chain=chain,
         busiest_sm=busiest,
         combined=_combined(recording.machine_code),
@@ -263,6 +269,36 @@ def _imbalance(wave: TracedWave) -> float:
     used = wave.used.reshape(wave.blocks, -1)
     long = used[used.max(axis=1) >= FEWEST_REQUESTS]
     return float(long.size / np.count_nonzero(long)) if len(long) else 1.0
+
+
+def _shares(wave: TracedWave) -> dict[int, npt.NDArray[np.float64]]:
+    """Return the requests of each site by each warp of some blocks, relative to the mean of warps with work.
+
+    The trace of a longer warp ends after a number of requests. Its requests are therefore counted for each
+    request of the site that most warps make most often.
+    """
+    warps, sites = len(wave.used) // wave.blocks, len(wave.sites)
+    if not sites:
+        return {}
+    blocks = np.unique(np.linspace(0, wave.blocks - 1, min(wave.blocks, SAMPLED_BLOCKS)).astype(int))
+    counts = np.zeros((len(blocks), warps, sites))
+    for number, block in enumerate(blocks):
+        for warp in range(warps):
+            words = wave.words[block * warps + warp, : wave.used[block * warps + warp]]
+            begins = words[words & np.uint64(32) != 0] >> np.uint64(6)
+            counts[number, warp] = np.bincount((begins & np.uint64(0xFFFF)).astype(int), minlength=sites)
+
+    making = (counts > 0).mean(axis=(0, 1))
+    reference = counts[:, :, int((making * counts.sum(axis=(0, 1))).argmax())]
+    works = reference > 0
+    if not wave.ended:
+        counts = np.where(works, 1 / np.maximum(reference, 1), 0.0)[:, :, None] * counts
+    means = counts[works].mean(axis=0) if works.any() else np.zeros(sites)
+    return {
+        row: counts[:, :, site] / means[site]
+        for site, (row, _) in enumerate(wave.sites)
+        if row is not None and means[site]
+    }
 
 
 def prepare_sampling(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
@@ -416,6 +452,8 @@ def _traffic(
     if architecture.l1_is_shared:
         l1_bytes = max(l1_bytes - resident * spec.shared_allocated(recording.shared_bytes), 0)
 
+    units = execution_units(spec, architecture, spec.warps(recording.threads))
+    usual, in_flight = loads_per_stall(code, units), requests_since_stall(code)
     traffic = cache_traffic(
         [_wave(trace, spec.sms) for trace in recording.waves],
         CacheShape(l1_bytes, architecture.l1_ways),
@@ -423,7 +461,7 @@ def _traffic(
         sites=len(last.sites),
         turns=last.requests,
         skip=0 if last.ended else last.requests // 2,
-        window=loads_per_stall(code, execution_units(spec, architecture, spec.warps(recording.threads))),
+        windows=[in_flight.get(row or 0, usual) for row, _ in last.sites],
         clusters=architecture.l2_clusters,
     )
     # Several sites may belong to one row; the one with the most requests comes last.

@@ -23,8 +23,10 @@ __all__ = [
     "execution_units",
     "loads_per_stall",
     "pipe_cycles",
+    "requests_since_stall",
     "runs_by_site",
     "stalls",
+    "waits_by_site",
     "warp_cycles",
 ]
 
@@ -106,6 +108,9 @@ class Unit:
 
 
 Latency = Callable[[Operation], float]
+# The cycles at which registers have their values, relative to the start of a block, each with the site of the
+# load from global memory that writes the value.
+_Ready = dict[str, tuple[float, int | None]]
 
 
 def warp_cycles(
@@ -121,43 +126,72 @@ def warp_cycles(
 
 def block_cycles(blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency) -> list[float]:
     """Return the cycles of each block when it follows the block that most often precedes it."""
-    cycles = [0.0] * len(blocks)
-    pending: list[tuple[dict[str, float], dict[str, float]]] = [({}, {}) for _ in blocks]
+    return [cycles for cycles, _ in _execute(blocks, units, latency)]
+
+
+def waits_by_site(
+    blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency
+) -> dict[int, float]:
+    """Return the cycles that warps wait for the loads of each site, over the whole launch."""
+    totals: dict[int, float] = {}
+    for block, (_, waits) in zip(blocks, _execute(blocks, units, latency), strict=True):
+        for site, cycles in waits.items():
+            totals[site] = totals.get(site, 0.0) + cycles * block.runs
+    return totals
+
+
+def _execute(
+    blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency
+) -> list[tuple[float, dict[int, float]]]:
+    """Return for each block its cycles, and those of them in which the warp waits for each site."""
+    executed: list[tuple[float, dict[int, float]]] = [(0.0, {}) for _ in blocks]
+    pending: list[tuple[_Ready, dict[str, float]]] = [({}, {}) for _ in blocks]
     for _ in range(PASSES):
         for number, block in enumerate(blocks):
             ready, free = pending[block.before] if block.before is not None else ({}, {})
-            cycles[number], *rest = _issue(block.operations, units, latency, dict(ready), dict(free))
-            pending[number] = (rest[0], rest[1])
-    return cycles
+            cycles, waits, ready, free = _issue(block.operations, units, latency, dict(ready), dict(free))
+            executed[number], pending[number] = (cycles, waits), (ready, free)
+    return executed
 
 
 def _issue(
     operations: Sequence[Operation],
     units: Mapping[str, Unit],
     latency: Latency,
-    ready: dict[str, float],
+    ready: _Ready,
     free: dict[str, float],
-) -> tuple[float, dict[str, float], dict[str, float]]:
-    """Return the cycles of a block and what is still pending after it.
+) -> tuple[float, dict[int, float], _Ready, dict[str, float]]:
+    """Return the cycles of a block, the waits for each site in it, and what is still pending after it.
 
-    `ready` and `free` are the cycles at which registers have their values and at which units become free,
-    relative to the start of the block; those that are returned are relative to its end.
+    `free` has the cycles at which units become free, relative to the start of the block; those of `ready` and
+    `free` that are returned are relative to its end.
     """
-    now = 0.0
+    now, none = 0.0, (0.0, None)
+    waits: dict[int, float] = {}
     for operation in operations:
         unit = units[operation.unit]
-        operands = (ready.get(name, 0.0) for name in operation.reads)
-        start = max(now, free.get(operation.unit, 0.0), *operands, 0.0)
+        start = possible = max(now, free.get(operation.unit, 0.0))
+        awaited = None
+        for name in operation.reads:
+            at, site = ready.get(name, none)
+            if at > start:
+                start, awaited = at, site
+        if awaited is not None:
+            waits[awaited] = waits.get(awaited, 0.0) + start - possible
+
         free[operation.unit] = start + unit.busy * operation.size
         done = start + (unit.cycles if operation.site is None else latency(operation))
+        result = done, operation.site if operation.unit == "load" else None
         for name in operation.writes:
-            ready[name] = max(done, ready.get(name, 0.0)) if name.startswith(SCOREBOARD) else done
+            if not name.startswith(SCOREBOARD) or done >= ready.get(name, none)[0]:
+                ready[name] = result
         for name in operation.releases:
-            ready[name] = max(start + READ_CYCLES, ready.get(name, 0.0))
+            if start + READ_CYCLES > ready.get(name, none)[0]:
+                ready[name] = start + READ_CYCLES, None
         now = done if operation.unit == "barrier" else start + operation.stall
 
-    pending = ({name: at - now for name, at in times.items() if at > now} for times in (ready, free))
-    return now, *pending  # type: ignore[return-value]
+    later = {name: (at - now, site) for name, (at, site) in ready.items() if at > now}
+    return now, waits, later, {name: at - now for name, at in free.items() if at > now}
 
 
 def stalls(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
@@ -170,6 +204,30 @@ def loads_per_stall(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> int
     waits = stalls(code, units)
     requests = sum(block.runs for block in code for op in block.operations if op.unit in ("load", "store"))
     return max(round(requests / waits), 1) if waits >= 1 else 1
+
+
+def requests_since_stall(code: Sequence[CodeBlock]) -> dict[int, int]:
+    """Return for each site the requests to global memory from the last wait for a load to its own.
+
+    Lines that were requested earlier have arrived, because the warp has waited for them. A site with several
+    instructions has the largest of their numbers.
+    """
+    largest: dict[int, int] = {}
+    pending: list[tuple[frozenset[str], int]] = [(frozenset(), 0) for _ in code]
+    for _ in range(PASSES):
+        for number, block in enumerate(code):
+            loading, requests = pending[block.before] if block.before is not None else (frozenset(), 0)
+            for operation in block.operations:
+                if not loading.isdisjoint(operation.reads):
+                    loading, requests = frozenset(), 0
+                if operation.unit in ("load", "store"):
+                    requests += 1
+                    if operation.site is not None and block.runs:
+                        largest[operation.site] = max(largest.get(operation.site, 0), requests)
+                if operation.unit == "load":
+                    loading |= frozenset(operation.writes)
+            pending[number] = loading, requests
+    return largest
 
 
 def runs_by_site(code: Sequence[CodeBlock]) -> dict[int, float]:
