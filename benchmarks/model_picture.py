@@ -18,7 +18,7 @@ COLOURS = {"t10": "#8a63d2", "gtx280": "#d9822b", "h200": "#2f81f7"}
 NAMES = {
     "t10": "Tesla T10, published (fitted)",
     "gtx280": "GTX 280, published (predicted)",
-    "h200": "H200, measured (one figure fitted to half of the kernels)",
+    "h200": "H200, measured (five figures fitted)",
 }
 GREY = "#808890"
 

@@ -182,7 +182,7 @@ def page(rows: Sequence[Comparison], labs: Sequence[str]) -> str:
         *_wrapped("""
             The bottleneck is the larger of compute and memory throughput, or latency if both are below 60 %.
             Nsight Compute's figures are missing for the launches that it did not profile in the time of the
-            measurement. It profiled with data that are not in L2."""),
+            measurement. It profiled most launches with data that are not in L2."""),
         *_wrapped("""
             The held-out half was evaluated four times; the table has the fourth evaluation. Its mean error
             was 14.9 % the first time. Then the treatment of blocks in which only some warps work was
