@@ -9,7 +9,7 @@ import pytest
 
 from gpulab.cell import parse_cell
 from gpulab.devices import open_device
-from gpulab.problems import load_problems
+from gpulab.problems import METRICS, load_problems
 from gpulab.verification.check import CheckResult, check_cell
 
 PAGE = Path(__file__).parents[2] / "docs" / "authoring.md"
@@ -49,3 +49,8 @@ def test_refusal_of_the_page_is_that_of_the_first_kernel_under_the_other_name() 
     message = next(text for kind, text in BLOCKS if kind == "text").strip()
     (reason,) = check(KERNELS[0].replace("naive --block 32 8", "tiled --block 32 32")).reasons
     assert reason.startswith(message)
+
+
+def test_page_lists_the_metrics_of_requirements() -> None:
+    rows = [f"| `{name}` | {text.format(work='point')} |" for name, text in METRICS.items()]
+    assert "\n".join(rows) in PAGE.read_text(encoding="utf-8")
