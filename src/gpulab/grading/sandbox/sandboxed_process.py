@@ -273,7 +273,7 @@ def usage_of(pid: int, most_tasks: float = math.inf) -> Usage:
     for process in descendants(pid):
         if tasks > most_tasks:
             break
-        with contextlib.suppress(OSError, ValueError, IndexError):  # it may end while it is read
+        with contextlib.suppress(OSError, ValueError, LookupError):  # it may end while it is read
             # A process may give itself a name that is no text.
             lines = (process / "status").read_text(errors="replace").splitlines()
             status = dict(line.split(":", 1) for line in lines if ":" in line)
