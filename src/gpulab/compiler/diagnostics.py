@@ -169,7 +169,7 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
     ptx: NVRTC's PTX, which maps ptxas messages to source lines. folders: include folders, which are removed
     from the messages.
     """
-    diagnostics: list[Diagnostic] = []
+    diagnostics: dict[Diagnostic, None] = {}  # each one once, in the order of the log
     skipped: set[str] = set()  # names in statements that the compiler skipped after an error
     folders = sorted(folders, key=len, reverse=True)
     for message in _messages(log, ptx):
@@ -200,10 +200,8 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
         notes = [_clearer(note, folders) for note in message.notes if not note.startswith(_NOISE)]
         text = _atomic_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _WARNINGS else "error"
-        diagnostic = Diagnostic(line, column, severity, text, source.student_line(line))
-        if diagnostic not in diagnostics:
-            diagnostics.append(diagnostic)
-    return _without_consequences(diagnostics)
+        diagnostics[Diagnostic(line, column, severity, text, source.student_line(line))] = None
+    return _without_consequences(list(diagnostics))
 
 
 def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
