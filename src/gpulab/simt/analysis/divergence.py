@@ -20,7 +20,15 @@ from gpulab.simt.analysis.reconvergence import exit_blocks, find_spin_loops, fro
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
-__all__ = ["WARP", "DivergenceAnalysis", "analyse", "divergent_uses", "lead_axis", "row_width"]
+__all__ = [
+    "WARP",
+    "DivergenceAnalysis",
+    "analyse",
+    "divergent_uses",
+    "lead_axis",
+    "row_width",
+    "rows_agree",
+]
 
 WARP = 32  # threads
 NARROWEST_ROW = 8  # lanes; shorter rows cost more instructions than vectors do
@@ -40,6 +48,11 @@ def row_width(block: tuple[int, int, int]) -> int:
         return WARP
     width = gcd(lead, WARP)
     return width if width >= NARROWEST_ROW else 0
+
+
+def rows_agree(block: tuple[int, int, int]) -> bool:
+    """Return True if the index along the lead axis is the same in all rows."""
+    return block["xyz".index(lead_axis(block))] == row_width(block)
 
 
 def lead_axis(block: tuple[int, int, int]) -> str:
@@ -239,7 +252,7 @@ class _Solver:
             if not self.width:
                 return VARYING
             if axis == self.lead:
-                return affine(1, low_zeros(self.width))
+                return affine(1, low_zeros(self.width), rows_agree(self.block_dim))
             if self.width == WARP:
                 return UNIFORM
             return affine(0)

@@ -45,21 +45,29 @@ class LaneShape:
         The value of a uniform constant.
     zeros : int
         Number of low bits known to be 0 in a uniform value and in the base of every row.
+    common : bool
+        All rows of an affine value have the same base, as `threadIdx.x` has in a block that is 16 wide.
     """
 
     kind: str
     stride: int = 0
     constant: int | None = None
     zeros: int = 0
+    common: bool = False
+
+    @property
+    def rows_agree(self) -> bool:
+        """All rows of a warp have the same values."""
+        return self.kind == "uniform" or self.common
 
 
 UNIFORM = LaneShape("uniform")
 VARYING = LaneShape("varying")
 
 
-def affine(stride: int, zeros: int = 0) -> LaneShape:
+def affine(stride: int, zeros: int = 0, common: bool = False) -> LaneShape:
     """Return the shape of an affine value."""
-    return LaneShape("affine", stride, None, zeros)
+    return LaneShape("affine", stride, None, zeros, common)
 
 
 def low_zeros(value: int) -> int:
@@ -94,7 +102,7 @@ def join(a: LaneShape, b: LaneShape) -> LaneShape:
         return LaneShape("uniform", 0, None, zeros)
     if a.stride != b.stride:
         return VARYING
-    return affine(a.stride, zeros)
+    return affine(a.stride, zeros, a.rows_agree and b.rows_agree)
 
 
 # The functions below return None if the result has none of the scalar shapes.
@@ -110,7 +118,7 @@ def add(a: LaneShape, b: LaneShape) -> LaneShape | None:
             return LaneShape("uniform", 0, None, zeros)
         constant = a.constant + b.constant
         return LaneShape("uniform", 0, constant, low_zeros(constant))
-    return affine(a.stride + b.stride, zeros)
+    return affine(a.stride + b.stride, zeros, a.rows_agree and b.rows_agree)
 
 
 def scale(a: LaneShape, factor: int) -> LaneShape | None:
@@ -121,7 +129,7 @@ def scale(a: LaneShape, factor: int) -> LaneShape | None:
     if a.kind == "uniform":
         constant = None if a.constant is None else a.constant * factor
         return LaneShape("uniform", 0, constant, zeros)
-    return affine(a.stride * factor, zeros)
+    return affine(a.stride * factor, zeros, a.common)
 
 
 def multiply(a: LaneShape, b: LaneShape) -> LaneShape | None:
@@ -136,7 +144,7 @@ def multiply(a: LaneShape, b: LaneShape) -> LaneShape | None:
     if a.kind == b.kind == "uniform":
         return LaneShape("uniform", 0, None, zeros)
     if a.stride == b.stride == 0:
-        return affine(0, zeros)
+        return affine(0, zeros, a.rows_agree and b.rows_agree)
     return None
 
 
@@ -148,4 +156,4 @@ def or_as_add(a: LaneShape, b: LaneShape) -> LaneShape | None:
         return None
     stride_zeros = low_zeros(abs(a.stride)) if a.stride else ALL_ZEROS
     free = min(a.zeros, stride_zeros)
-    return affine(a.stride, 0) if 0 <= b.constant < (1 << free) else None
+    return affine(a.stride, 0, a.common) if 0 <= b.constant < (1 << free) else None

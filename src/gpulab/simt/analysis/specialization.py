@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt.analysis.basic_blocks import ControlFlow
-from gpulab.simt.analysis.divergence import WARP, DivergenceAnalysis, analyse, divergent_uses, row_width
+from gpulab.simt.analysis.divergence import (
+    WARP,
+    DivergenceAnalysis,
+    analyse,
+    divergent_uses,
+    row_width,
+    rows_agree,
+)
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Module, Operand, Vec
 
@@ -130,7 +137,8 @@ class LaunchConstants:
 
 def block_class(block: tuple[int, int, int]) -> tuple[Any, ...]:
     """Return the properties of a block that its code depends on if the sizes are in the table."""
-    return row_width(block), tuple(size == 1 for size in block), prod(block) % WARP == 0
+    flat = tuple(size == 1 for size in block)
+    return row_width(block), rows_agree(block), flat, prod(block) % WARP == 0
 
 
 def hoist_constants(

@@ -255,14 +255,15 @@ class AddressCheck:
         # Bytes from the first lane of a row down to the lowest one.
         descends = addresses.kind == "affine" and addresses.stride < 0
         back = addresses.stride * (self.cg.width - 1) if descends else 0
-        offsets, fine = [], ""
-        for ref in addresses.refs:
+        offsets: dict[str, str] = {}
+        fine = ""
+        for ref in dict.fromkeys(addresses.refs):
             offset = ref if self.base == "0" else b.value(f"sub i64 {ref}, {self.base}")
             lowest = b.value(f"add i64 {offset}, {back}") if back else offset
             inside = self.is_inside("i64", lowest)
-            offsets.append(offset)
+            offsets[ref] = offset
             fine = b.value(f"and i1 {fine}, {inside}") if fine else inside
-        return offsets, fine
+        return [offsets[ref] for ref in addresses.refs], fine
 
     def is_inside(self, ty: str, offset: str) -> str:
         """Compare a scalar or a vector of offsets with the limit, as described at the top of the module."""

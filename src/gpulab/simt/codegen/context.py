@@ -302,7 +302,10 @@ class CodegenContext(KernelContext):
         return REGISTER_TYPES[self.flat.registers[name]]
 
     def slot(self, name: str) -> Value:
-        """Return the stack slots of a register, as a value whose `refs` are pointers."""
+        """Return the stack slots of a register, as a value whose `refs` are pointers.
+
+        Rows that agree share a slot.
+        """
         slot = self.slots.get(name)
         if slot is None:
             ty, shape = self.register_type(name), self.shape(name)
@@ -310,7 +313,8 @@ class CodegenContext(KernelContext):
                 refs: tuple[str, ...] = (self.b.alloca(vector(ty), "r"),)
             else:
                 count = self.rows_per_warp if shape.kind == "affine" else 1
-                refs = tuple(self.b.alloca(ty, "r", 8) for _ in range(count))
+                slots = [self.b.alloca(ty, "r", 8) for _ in range(1 if shape.common else count)]
+                refs = tuple(slots * count if shape.common else slots)
             slot = self.slots[name] = Value(ty, shape.kind, refs, shape.stride)
         return slot
 
@@ -329,7 +333,8 @@ class CodegenContext(KernelContext):
 
         slot = self.slot(name)
         full = vector(slot.ty) if slot.kind == "varying" else slot.ty
-        refs = tuple(self.b.value(f"load {full}, ptr {ref}") for ref in slot.refs)
+        loaded = {ref: self.b.value(f"load {full}, ptr {ref}") for ref in dict.fromkeys(slot.refs)}
+        refs = tuple(loaded[ref] for ref in slot.refs)
         self.cache[name] = value = Value(slot.ty, slot.kind, refs, slot.stride)
         return value
 
@@ -468,10 +473,12 @@ class CodegenContext(KernelContext):
             result = Value(slot.ty, "varying", (self._masked(target.name, value, predicate),))
         else:
             refs = self._selected(target.name, value, predicate)
+            if self.shape(target.name).common:
+                refs = refs[:1] * len(refs)
             result = Value(slot.ty, slot.kind, refs, slot.stride)
 
         full = vector(slot.ty) if slot.kind == "varying" else slot.ty
-        for pointer, ref in zip(slot.refs, result.refs, strict=True):
+        for pointer, ref in dict(zip(slot.refs, result.refs, strict=True)).items():
             self.b.line(f"store {full} {ref}, ptr {pointer}")
         self.cache[target.name] = result
 

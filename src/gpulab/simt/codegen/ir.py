@@ -17,6 +17,9 @@ REGISTER_TYPES = {
     "b64": "i64", "u64": "i64", "s64": "i64", "f64": "double",
 }  # fmt: skip
 
+# Instructions whose result may differ if they are executed again, or that change memory.
+_NOT_REPEATABLE = ("load", "call", "tail", "phi", "atomicrmw", "cmpxchg", "freeze", "alloca")
+
 # Width of an LLVM type.
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "float": 32, "double": 64}
 
@@ -102,6 +105,7 @@ class Builder:
         self.label = ""
         self.declared: set[str] = set()
         self.functions: dict[str, str] = {}
+        self.known: dict[str, str] = {}  # results of instructions in the current LLVM basic block
 
     def name(self, hint: str = "t") -> str:
         """Return an unused name for a value."""
@@ -113,9 +117,16 @@ class Builder:
         self.lines.append("  " + text)
 
     def value(self, text: str) -> str:
-        """Append an instruction; return the name of its result."""
+        """Append an instruction; return the name of its result.
+
+        An instruction without side effects is not repeated in an LLVM basic block.
+        """
+        if (known := self.known.get(text)) is not None:
+            return known
         name = self.name()
         self.lines.append(f"  {name} = {text}")
+        if not text.startswith(_NOT_REPEATABLE):
+            self.known[text] = name
         return name
 
     def alloca(self, ty: str, hint: str = "v", align: int = 64) -> str:
@@ -175,6 +186,7 @@ class Builder:
         """Start an LLVM basic block."""
         self.lines.append(f"{label}:")
         self.label = label
+        self.known = {}
 
     def jump(self, label: str) -> None:
         """Append an unconditional branch."""

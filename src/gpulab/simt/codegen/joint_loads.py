@@ -130,8 +130,9 @@ class _Batch:
             b.jump(join)
         b.open(join)
         for span, ours, others in zip(self.spans, found, copied, strict=True):
-            pairs = zip(ours, others, strict=True)
-            span.pointers = [b.phi("ptr", (one, near), (other, end)) for one, other in pairs]
+            pairs = list(zip(ours, others, strict=True))
+            merged = {pair: b.phi("ptr", (pair[0], near), (pair[1], end)) for pair in dict.fromkeys(pairs)}
+            span.pointers = [merged[pair] for pair in pairs]
 
     def fetch(self, cg: CodegenContext) -> list[list[str]]:
         """Emit the copy of all elements; return the pointers of each span to the copies."""
@@ -142,10 +143,10 @@ class _Batch:
             place = b.value(f"getelementptr i8, ptr {cg.fetched}, i64 {number * 8 * WARP}")
             cg.store_lanes(span.base, place)
             starts[id(span)] = number, at
-            row = _rounded(span.row_bytes(_width(cg, span.base)))
+            row = _row_step(cg, span)
             rows = [at + row * n for n in range(len(span.base.refs))]
             pointers.append([b.value(f"getelementptr i8, ptr {cg.fetched}, i64 {start}") for start in rows])
-            at += row * len(rows)
+            at += _rounded(span.row_bytes(_width(cg, span.base))) * len(rows)
 
         words: list[int] = []
         for load in self.loads:
@@ -156,7 +157,7 @@ class _Batch:
             words += (
                 number * 8 * WARP, load.offset, load.site, load.site * layout.SITE_CACHE_BYTES, span.size,
                 span.row_bytes(width) if load.site == span.site else alone, int(span.space == "shared"),
-                start + load.offset - span.low, _rounded(span.row_bytes(width)), span.base.stride, width,
+                start + load.offset - span.low, _row_step(cg, span), span.base.stride, width,
             )  # fmt: skip
         table = ", ".join(f"i64 {word}" for word in words)
         b.functions[self.name] = f"@{self.name} = internal constant [{len(words)} x i64] [{table}]"
@@ -297,6 +298,12 @@ def _moved(cg: CodegenContext, base: Value, offset: int) -> Value:
 
 def _width(cg: CodegenContext, base: Value) -> int:
     return cg.width if base.kind == "affine" else WARP
+
+
+def _row_step(cg: CodegenContext, span: _Span) -> int:
+    """Return the bytes from the copy of one row to that of the next; 0 for rows that are the same."""
+    same = len(set(span.base.refs)) == 1
+    return 0 if same else _rounded(span.row_bytes(_width(cg, span.base)))
 
 
 def _rounded(size: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.errors import UnsupportedInstruction
-from gpulab.simt.analysis.divergence import lead_axis
+from gpulab.simt.analysis.divergence import lead_axis, rows_agree
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.codegen.kernel_context import KernelContext
 
@@ -35,6 +35,8 @@ def thread_indices(cg: KernelContext, first: str) -> None:
                 b.value(f"add i32 {first}, {row * cg.width}") if row else first
                 for row in range(cg.rows_per_warp)
             ]
+        elif rows_agree(block):
+            bases[lead] = ["0"] * cg.rows_per_warp
         for axis in "xyz":
             name = f"%tid.{axis}"
             if is_flat[axis]:

@@ -260,7 +260,7 @@ def _save_registers(cg: CodegenContext, area: str, names: tuple[str, ...]) -> No
     b = cg.b
     for name in names:
         value = cg.read(name)
-        for number, ref in enumerate(value.refs):
+        for number, ref in enumerate(value.refs[:1] if cg.shape(name).common else value.refs):
             pointer = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")
             if value.kind == "varying" and value.ty == "i1":
                 b.line(f"store i32 {cg.pack_mask(ref)}, ptr {pointer}, align 4")
@@ -285,7 +285,7 @@ def restore(cg: CodegenContext, point: SuspendPoint) -> None:
         b.line(f"store i32 {mask}, ptr {cg.suspended[block]}")
     for name in point.live:
         ty, shape = cg.register_type(name), cg.shape(name)
-        for number, ref in enumerate(cg.slot(name).refs):
+        for number, ref in enumerate(dict.fromkeys(cg.slot(name).refs)):
             pointer = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")
             if shape.kind == "varying" and ty == "i1":
                 loaded = cg.unpack_mask(b.value(f"load i32, ptr {pointer}, align 4"))

@@ -136,8 +136,10 @@ def _loaded(cg: CodegenContext, where: Value, ty: str, count: int, pointers: lis
     step = BITS[ty] // 8
     if where.kind == "affine" and where.stride:
         wide = cg.width * count
-        parts = [b.value(f"load {vector(ty, wide)}, ptr {p}, align {step}") for p in pointers]
-        joined = b.concat(ty, parts, wide)
+        parts = {
+            p: b.value(f"load {vector(ty, wide)}, ptr {p}, align {step}") for p in dict.fromkeys(pointers)
+        }
+        joined = b.concat(ty, [parts[p] for p in pointers], wide)
         if count == 1:
             return [Value(ty, "varying", (joined,))]
         every = range(WARP * count)
