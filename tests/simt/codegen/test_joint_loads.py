@@ -37,6 +37,21 @@ def test_neighbours_whose_rows_leave_the_array(array: str, block: tuple[int, int
     np.testing.assert_array_equal(out, [0, *expected, 0])
 
 
+@pytest.mark.parametrize("array", ["s", "x"])
+@pytest.mark.parametrize("block", [(16, 4), (8, 8)])
+def test_rows_that_read_the_same_elements(array: str, block: tuple[int, int]) -> None:
+    out = run(
+        f"""if (threadIdx.x < 5 && threadIdx.y % 2) {{
+            const float* p = {array} + threadIdx.x;
+            out[t] = p[0] + 10 * p[8] + 100 * p[{N - 5}];
+        }}""",
+        block,
+    )
+    x, y = np.arange(N) % block[0], np.arange(N) // block[0]
+    expected = VALUES[x] + 10 * VALUES[(x + 8) % N] + 100 * VALUES[(x + N - 5) % N]
+    np.testing.assert_array_equal(out, np.where((x < 5) & (y % 2 == 1), expected, 0))
+
+
 def test_one_address_for_all_lanes() -> None:
     out = run("out[t] = x[n] + 10 * x[n + 1] + 100 * s[n + 2] + 1000 * s[n + 62];")
     np.testing.assert_array_equal(out, VALUES[1] + 10 * VALUES[2] + 100 * VALUES[3] + 1000 * VALUES[63])

@@ -51,8 +51,9 @@ def row_width(block: tuple[int, int, int]) -> int:
 
 
 def rows_agree(block: tuple[int, int, int]) -> bool:
-    """Return True if the index along the lead axis is the same in all rows."""
-    return block["xyz".index(lead_axis(block))] == row_width(block)
+    """Return True if a warp has several rows, and the index along the lead axis begins with 0 in each."""
+    width = row_width(block)
+    return width < WARP and block["xyz".index(lead_axis(block))] == width
 
 
 def lead_axis(block: tuple[int, int, int]) -> str:
