@@ -50,8 +50,16 @@ def test_finding_counts_once_per_student(report: AssignmentReport) -> None:
 def test_size_is_no_part_of_a_finding(report: AssignmentReport, size: str) -> None:
     reason = f"{size}: line 5: thread (1,0) of block (0,0) writes y[523]: just past the end of y."
     kernel = KernelInspection("stencil.opt_3", "wrong", (reason,))
-    findings = common_findings(with_inspection(report, judged(student_name(0), kernels=[kernel])), limit=99)
+    findings = common_findings(with_inspection(report, judged(student_name(0), kernels=[kernel])))
     assert [f.sentence[:7] for f in findings if "y[523]" in f.sentence] == ["line 5:"]
+
+
+def test_report_says_how_many_findings_it_leaves_out(report: AssignmentReport) -> None:
+    shown = len(common_findings(report))
+    kernels = [KernelInspection(f"sort.step_{n}", "wrong", (f"reason {n}",)) for n in "abcdefghijklmn"]
+    more = with_inspection(report, judged(student_name(29), kernels=kernels))
+    assert f"{shown + 14 - 12} more findings are not in this table" in report_html([more])
+    assert "more findings are not in this table" not in report_html([report])
 
 
 def test_wrong_values_are_grouped_by_their_hint(report: AssignmentReport) -> None:

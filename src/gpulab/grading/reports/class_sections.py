@@ -18,6 +18,8 @@ from gpulab.views.tables.number_format import extents, milliseconds, rate
 
 __all__ = ["class_sections", "equal_kernels"]
 
+MOST_FINDINGS = 12  # rows of the table of common findings
+
 
 def class_sections(report: AssignmentReport) -> list[tuple[str, str]]:
     """Return the title and the HTML of each section that has something to show."""
@@ -63,13 +65,16 @@ def _distribution_section(report: AssignmentReport) -> str:
 
 
 def _findings_section(report: AssignmentReport) -> str:
+    findings = common_findings(report)
     rows = [
         (str(len(finding.students)), finding.kernel, finding.sentence, ", ".join(finding.students))
-        for finding in common_findings(report)
+        for finding in findings[:MOST_FINDINGS]
     ]
     if not rows:
         return ""
     caption = "Each finding counts once per student; lines and indices are those of the first student."
+    if len(findings) > MOST_FINDINGS:
+        caption += f" {len(findings) - MOST_FINDINGS} more findings are not in this table."
     return table(("students", "kernel", "finding", "who"), rows, numeric=(0,), caption=caption).html
 
 

@@ -37,8 +37,8 @@ class CommonFinding:
     students: tuple[str, ...]
 
 
-def common_findings(report: AssignmentReport, limit: int = 12) -> list[CommonFinding]:
-    """Return the most common findings, the most frequent first, at most `limit`.
+def common_findings(report: AssignmentReport) -> list[CommonFinding]:
+    """Return the findings of a class, the most frequent first.
 
     Sentences that differ only in lines, indices, numbers and names of arrays are one finding.
     """
@@ -48,10 +48,7 @@ def common_findings(report: AssignmentReport, limit: int = 12) -> list[CommonFin
             for key, sentence in _sentences(kernel):
                 found.setdefault((kernel.name, key), (sentence, {}))[1][student] = None
     ranked = sorted(found.items(), key=lambda item: -len(item[1][1]))
-    return [
-        CommonFinding(kernel, sentence, tuple(students))
-        for (kernel, _), (sentence, students) in ranked[:limit]
-    ]
+    return [CommonFinding(kernel, sentence, tuple(students)) for (kernel, _), (sentence, students) in ranked]
 
 
 def _sentences(kernel: InspectedKernel) -> Iterator[tuple[str, str]]:
