@@ -60,7 +60,7 @@ def test_compile_error_names_its_line() -> None:
 @pytest.mark.parametrize(
     ("header", "figure"),
     [
-        ("matmul.K4 --block 2048 --tile 1 2", "1024"),
+        ("matmul.K4 --block 2048 --tile 1 2", "1,024"),
         ("matmul.K4 --block 128 --tile 1 2", "128x64x128"),
     ],
 )

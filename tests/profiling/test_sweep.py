@@ -69,7 +69,7 @@ def test_points_are_yielded_as_they_are_timed(monkeypatch: pytest.MonkeyPatch) -
 def test_illegal_block_does_not_end_the_sweep() -> None:
     points = list(sweep(blocks=[(32,), (2048,), (64,)], sizes=["64"]))
     assert [bool(point.timing) for point in points] == [True, False, True]
-    assert "1024" in points[1].error
+    assert "1,024" in points[1].error
 
 
 @pytest.mark.parametrize("sizes", [["many"], ["64", "0"]])
