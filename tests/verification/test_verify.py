@@ -245,7 +245,7 @@ def test_progress_is_called_for_each_shape_and_at_the_end() -> None:
 
 @pytest.mark.parametrize(
     ("block", "figure"),
-    [((64, 32, 1), "1024"), ((1, 1, 128), "64"), ((0, 8, 1), "0 x 8 x 1")],
+    [((64, 32, 1), "1,024"), ((1, 1, 128), "64"), ((0, 8, 1), "0 x 8 x 1")],
 )
 def test_illegal_block_raises(block: tuple[int, int, int], figure: str) -> None:
     device = PythonDevice()
