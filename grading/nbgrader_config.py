@@ -44,8 +44,9 @@ c.CourseDirectory.feedback_directory = str(work / "feedback")
 c.CourseDirectory.db_url = f"sqlite:///{root / work / 'gradebook.db'}"
 
 # `nbgrader zip_collect NAME` reads work/downloaded/NAME/archive/: files STUDENT_NOTEBOOK.ipynb, or archives.
+# Names that begin with a dot are skipped: `..` would lead out of the folder of submissions.
 c.ZipCollectApp.downloaded_directory = str(work / "downloaded")
-c.FileNameCollectorPlugin.named_regexp = r".*/(?P<student_id>[^/]+)_(?P<file_id>[^/_]+)\.ipynb"
+c.FileNameCollectorPlugin.named_regexp = r".*/(?P<student_id>[^./][^/]*)_(?P<file_id>[^/_]+)\.ipynb"
 
 # The stock order of nbgrader 0.9, with ClearKernelSolutions in place of ClearSolutions.
 c.GenerateAssignment.preprocessors = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,22 @@ def test_work_folder_of_this_repository_is_ignored_by_git() -> None:
     ignored = (REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()
     work = open_course(REPOSITORY / "grading" / "nbgrader_config.py").work
     assert f"/{work.relative_to(REPOSITORY).as_posix()}/" in ignored
+
+
+@pytest.mark.parametrize(
+    ("file", "student"),
+    [
+        ("ada_stencil.ipynb", "ada"),
+        ("da_vinci_stencil.ipynb", "da_vinci"),
+        ("José O'Brien_stencil.ipynb", "José O'Brien"),
+        ("class/ada_stencil.ipynb", "ada"),
+        (".._stencil.ipynb", None),
+        ("class/.._stencil.ipynb", None),
+    ],
+)
+def test_collected_names_stay_in_the_folder_of_submissions(
+    course: Course, file: str, student: str | None
+) -> None:
+    pattern = course.settings().FileNameCollectorPlugin.named_regexp
+    match = re.match(pattern, f"work/downloaded/tiny/extracted/{file}")
+    assert (match and match["student_id"]) == student
