@@ -15,7 +15,7 @@ from gpulab.profiling.counts.cell_counts import count_cell
 from gpulab.verification.check import compile_cell
 from gpulab.views.counts_view import _DRAWN, counts_view, drawings_view, heat_text
 from gpulab.views.heat import STEPS, amount, level
-from gpulab.views.theme import _HEAT, STYLE
+from gpulab.views.theme import _HEAT, DARK, LIGHT, STYLE
 from gpulab.views.warp_view import warp_view
 from tests.views.test_html import contrast
 
@@ -200,5 +200,5 @@ def test_every_heat_colour_is_in_the_style_sheet(html):
     used = set(re.findall(r"gp-heat-\d", html))
     assert used
     for name in _HEAT:
-        assert STYLE.count(f"--gp-{name}:") == 3  # light pages, dark pages, JupyterLab's dark theme
+        assert f"--gp-{name}:light-dark({LIGHT[name]},{DARK[name]})" in STYLE
     assert all(f".gpulab .{name}{{" in STYLE for name in used - {"gp-heat-0"})

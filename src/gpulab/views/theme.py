@@ -1,14 +1,15 @@
 """Colours and the style sheet, for light and dark pages: notebooks, exports and reports.
 
 There are two sets of colours. JupyterLab selects one with `data-jp-theme-light` on the body, also in
-nbconvert's lab export; a plain page follows the setting of the reader's system. Each view paints its own
+nbconvert's lab export; a plain page follows the setting of the reader's system. The property `color-scheme`
+selects for the function `light-dark` of CSS, which browsers have since 2024. Each view paints its own
 background, so that text and background always belong to the same set.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 __all__ = ["DARK", "LIGHT", "STYLE", "style_of"]
 
@@ -194,20 +195,21 @@ _SHEETS = {
 }
 
 
-def _values(which: int, names: Container[str]) -> str:
-    values = {name: pair[which] for name, pair in _COLOURS.items() if name in names}
-    values |= {n: f"var({variable},{values[n]})" for n, variable in _JUPYTER.items() if n in names}
-    return "".join(f"--gp-{name}:{value};" for name, value in values.items())
+def _value(name: str) -> str:
+    """Return a colour: in JupyterLab that of the theme, elsewhere one of the two sets."""
+    light, dark = _COLOURS[name]
+    value = light if light == dark else f"light-dark({light},{dark})"
+    return f"var({_JUPYTER[name]},{value})" if name in _JUPYTER else value
 
 
 def _style_sheet(rules: Mapping[str, str], html: str = "", colours: Iterable[str] = ()) -> str:
     """Return the rules as text, after rules that define the colours in use."""
     names = set(re.findall(r"var\(--gp-([\w-]+)", " ".join((*rules.values(), html)))).union(colours)
+    values = "".join(f"--gp-{name}:{_value(name)};" for name in _COLOURS if name in names)
     sets = {
-        ".gpulab": f"{_values(0, names)}color-scheme:light",
-        "@media (prefers-color-scheme:dark)": '.gpulab:not([data-jp-theme-light="true"] *)'
-        f"{{{_values(1, names)}color-scheme:dark}}",
-        '[data-jp-theme-light="false"] .gpulab': f"{_values(1, names)}color-scheme:dark",
+        ".gpulab": f"{values}color-scheme:light dark",
+        '[data-jp-theme-light="true"] .gpulab': "color-scheme:light",
+        '[data-jp-theme-light="false"] .gpulab': "color-scheme:dark",
     }
     return "\n".join(f"{selector}{{{body}}}" for selector, body in (*sets.items(), *rules.items()))
 
