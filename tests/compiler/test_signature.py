@@ -272,3 +272,15 @@ def test_type_that_depends_on_an_if_is_not_known() -> None:
     for wide, size in ((0, 4), (1, 8)):
         x, y, n = compile_program(f"#define WIDE {wide}\n{text}").signatures["k"]
         assert (x.element, y.kind, y.size, n.element) == ("", "float", size, "int32")
+
+
+def test_parameters_that_are_grid_constants_have_their_own_kinds() -> None:
+    fixed = "const __grid_constant__"
+    program = compile_program(
+        "struct Pair { float a; int b; };\n"
+        f"__global__ void k({fixed} float f, {fixed} unsigned n, float* {fixed} x, {fixed} Pair p)\n"
+        "{ x[n] = f + p.a; }"
+    )
+    parameters = program.signatures["k"]
+    assert [parameter.kind for parameter in parameters] == ["float", "uint", "pointer", "bytes"]
+    assert parameters[2].element == "float32"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+import numpy as np
+
 from gpulab.compiler.declarators import Declared, definitions
 from gpulab.compiler.preprocess.phases import SourceText
 from gpulab.compiler.program import Parameter, Signature
@@ -126,9 +128,13 @@ def _declared(entry: PtxEntry, plain: str, source: SourceText) -> Sequence[Decla
 
 
 def _kind(parameter: PtxParameter, declared: Declared | None) -> str:
-    if parameter.type == "bytes":
-        is_half = declared is not None and not declared.pointer and declared.element == "float16"
-        return "float" if is_half and parameter.size == 2 else "bytes"
+    if parameter.type == "bytes":  # a structure, a half, or a number or a pointer that is `__grid_constant__`
+        if declared is None or not (declared.pointer or declared.element):
+            return "bytes"
+        if not declared.pointer and np.dtype(declared.element).itemsize != parameter.size:
+            return "bytes"
+        if declared.element.startswith("float") and not declared.pointer:
+            return "float"
     if parameter.type.startswith("f"):
         return "float"
     if parameter.size == 8 and (declared.pointer if declared and declared.recognised else parameter.pointer):
