@@ -7,7 +7,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from benchmarks.simulators.compare import Comparison, Samples
+from benchmarks.simulators.compare import SAMPLE_S, Comparison, Samples
 from benchmarks.simulators.costs import CompileCost
 from benchmarks.simulators.scaling import Scaling
 from benchmarks.simulators.tiers import MINIMUM_RATIOS, WITH_OCLGRIND, Tiers
@@ -68,6 +68,7 @@ def comparison_table(comparisons: list[Comparison], versions: dict[str, str]) ->
     rounds = len(next(iter(comparisons[0].seconds.values())).values)
     caption = [
         f"Wall time, median of {rounds} interleaved rounds; ± half the interquartile range.",
+        f"In a round, each engine launches for {SAMPLE_S:g} s, and the median of these launches counts.",
         "Ratios are taken within a round; quartiles in parentheses.",
         *(f"{name}: {version}." for name, version in versions.items()),
     ]
