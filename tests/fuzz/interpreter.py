@@ -164,9 +164,9 @@ class Interpreter:
     def enter(
         self, code: Code, thread: Thread, special: dict[str, int], params: dict[str, bytearray]
     ) -> Frame:
-        frame = Frame(
-            code, thread, special, dict.fromkeys(code.function.registers, 0), params, len(thread.local)
-        )
+        # A register without a value is undefined; as in the simulator, all its bits are 1, a predicate's 0.
+        registers = {name: 0 if width == 1 else (1 << width) - 1 for name, width in code.widths.items()}
+        frame = Frame(code, thread, special, registers, params, len(thread.local))
         for variable in code.function.variables:
             if variable.space == "local":
                 frame.places[variable.name] = thread.allocate_local(variable.size, variable.align)
