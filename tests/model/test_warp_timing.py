@@ -8,7 +8,7 @@ from gpulab.model.warp_timing import (
     CodeBlock,
     Operation,
     Unit,
-    block_cycles,
+    block_times,
     requests_since_stall,
     waits_by_site,
     warp_cycles,
@@ -23,7 +23,7 @@ def latency(step: Operation) -> float:
 
 
 def cycles(*steps: Operation) -> float:
-    return block_cycles([CodeBlock(steps, 1.0)], UNITS, latency)[0]
+    return block_times([CodeBlock(steps, 1.0)], UNITS, latency)[0].cycles
 
 
 def load(register: str, site: int = 1) -> Operation:
@@ -52,7 +52,7 @@ def test_busy_unit_delays_the_next_operation() -> None:
 
 def test_loop_waits_for_the_load_of_its_previous_iteration() -> None:
     body = CodeBlock((use("a"), load("a")), runs=10, before=0)
-    assert block_cycles([body], UNITS, latency)[0] == pytest.approx(LATENCY + 1)
+    assert block_times([body], UNITS, latency)[0].cycles == pytest.approx(LATENCY + 1)
 
 
 def test_barrier_delays_the_next_operation() -> None:
@@ -61,12 +61,12 @@ def test_barrier_delays_the_next_operation() -> None:
 
 def test_warp_cycles_are_averaged_over_the_warps() -> None:
     block = CodeBlock((use(),), runs=30)
-    assert warp_cycles([block], UNITS, latency, warps=10) == 3
+    assert warp_cycles([block], block_times([block], UNITS, latency), warps=10) == 3
 
 
 def test_wait_counts_for_the_load_that_arrives_last() -> None:
     block = CodeBlock((load("a", 1), load("b", 2), use("a", "b"), load("c", 3), use("c")), runs=10)
-    waits = waits_by_site([block], UNITS, latency)
+    waits = waits_by_site([block], block_times([block], UNITS, latency))
     assert waits == pytest.approx({2: 10 * (LATENCY - 1), 3: 10 * (LATENCY - 1)})
 
 

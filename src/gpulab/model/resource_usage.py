@@ -31,6 +31,7 @@ from gpulab.model.estimate import Work, estimate
 from gpulab.model.warp_timing import (
     CodeBlock,
     Operation,
+    block_times,
     execution_units,
     pipe_cycles,
     runs_by_site,
@@ -311,11 +312,11 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
 
     # At a barrier, the last warp of a block has waited for the turns of all others at L1. Turns that follow a
     # wait for memory are hidden by that wait, so this counts for the share of waits that are barriers.
-    alone = warp_cycles(sample.code, units, latency, blocks * warps)
+    times = block_times(sample.code, units, latency)
+    alone = warp_cycles(sample.code, times, blocks * warps)
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
     if barriers:  # all warps of a block wait there for the one that has waited longest for its loads
-        waits_of_site = waits_by_site(sample.code, units, latency)
-        alone += _longest_wait(waits_of_site, sample.shares) / (blocks * warps)
+        alone += _longest_wait(waits_by_site(sample.code, times), sample.shares) / (blocks * warps)
     exposed = barriers / max(waits, barriers) if barriers else 0.0
     turn = l1_cycles / (blocks * warps)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
@@ -16,10 +17,11 @@ from gpulab.gpus.limits import TENSOR_TYPES
 
 __all__ = [
     "SCOREBOARD",
+    "BlockTime",
     "CodeBlock",
     "Operation",
     "Unit",
-    "block_cycles",
+    "block_times",
     "execution_units",
     "loads_per_stall",
     "pipe_cycles",
@@ -113,45 +115,40 @@ Latency = Callable[[Operation], float]
 _Ready = dict[str, tuple[float, int | None]]
 
 
-def warp_cycles(
-    blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency, warps: float
-) -> float:
-    """Return the cycles from a warp's first instruction to its last, averaged over `warps` warps.
+class BlockTime(NamedTuple):
+    """The cycles of a block, and those of them in which the warp waits for the loads of each site."""
+
+    cycles: float
+    waits: dict[int, float]
+
+
+def block_times(blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency) -> list[BlockTime]:
+    """Return the time of each block when it follows the block that most often precedes it.
 
     `latency` gives the cycles of an operation that accesses global or shared memory.
     """
-    cycles = block_cycles(blocks, units, latency)
-    return sum(each * block.runs for each, block in zip(cycles, blocks, strict=True)) / warps
-
-
-def block_cycles(blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency) -> list[float]:
-    """Return the cycles of each block when it follows the block that most often precedes it."""
-    return [cycles for cycles, _ in _execute(blocks, units, latency)]
-
-
-def waits_by_site(
-    blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency
-) -> dict[int, float]:
-    """Return the cycles that warps wait for the loads of each site, over the whole launch."""
-    totals: dict[int, float] = {}
-    for block, (_, waits) in zip(blocks, _execute(blocks, units, latency), strict=True):
-        for site, cycles in waits.items():
-            totals[site] = totals.get(site, 0.0) + cycles * block.runs
-    return totals
-
-
-def _execute(
-    blocks: Sequence[CodeBlock], units: Mapping[str, Unit], latency: Latency
-) -> list[tuple[float, dict[int, float]]]:
-    """Return for each block its cycles, and those of them in which the warp waits for each site."""
-    executed: list[tuple[float, dict[int, float]]] = [(0.0, {}) for _ in blocks]
+    times = [BlockTime(0.0, {}) for _ in blocks]
     pending: list[tuple[_Ready, dict[str, float]]] = [({}, {}) for _ in blocks]
     for _ in range(PASSES):
         for number, block in enumerate(blocks):
             ready, free = pending[block.before] if block.before is not None else ({}, {})
             cycles, waits, ready, free = _issue(block.operations, units, latency, dict(ready), dict(free))
-            executed[number], pending[number] = (cycles, waits), (ready, free)
-    return executed
+            times[number], pending[number] = BlockTime(cycles, waits), (ready, free)
+    return times
+
+
+def warp_cycles(blocks: Sequence[CodeBlock], times: Sequence[BlockTime], warps: float) -> float:
+    """Return the cycles from a warp's first instruction to its last, averaged over `warps` warps."""
+    return sum(time.cycles * block.runs for time, block in zip(times, blocks, strict=True)) / warps
+
+
+def waits_by_site(blocks: Sequence[CodeBlock], times: Sequence[BlockTime]) -> dict[int, float]:
+    """Return the cycles that warps wait for the loads of each site, over the whole launch."""
+    totals: dict[int, float] = {}
+    for block, time in zip(blocks, times, strict=True):
+        for site, cycles in time.waits.items():
+            totals[site] = totals.get(site, 0.0) + cycles * block.runs
+    return totals
 
 
 def _issue(
@@ -196,7 +193,8 @@ def _issue(
 
 def stalls(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
     """Return how often warps wait for a load from global memory, over the whole launch."""
-    return warp_cycles(code, units, lambda op: DOMINANT if op.unit == "load" else 0.0, 1) / DOMINANT
+    times = block_times(code, units, lambda op: DOMINANT if op.unit == "load" else 0.0)
+    return warp_cycles(code, times, 1) / DOMINANT
 
 
 def loads_per_stall(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> int:
