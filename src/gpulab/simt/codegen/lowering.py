@@ -16,7 +16,7 @@ from gpulab.simt.analysis.reconvergence import deferred_blocks, rendezvous_block
 from gpulab.simt.codegen import barriers, special_registers, suspension
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import MALFORMED, PSEUDO_HANDLERS, lower_instruction
-from gpulab.simt.codegen.ir import vector
+from gpulab.simt.codegen.ir import BITS, vector
 from gpulab.simt.codegen.jit import IN_MEMORY
 from gpulab.simt.codegen.units import UNIT
 from gpulab.simt.runtime.layout import PATIENCE, SLICE
@@ -98,7 +98,7 @@ class Lowering(CodegenContext):
         # Registers that are read before they are written have the bytes of unwritten memory: NaN, or -1.
         for name in sorted(self.flow.live_in[0]):
             register = self.slot(name)
-            ty = {"float": "i32", "double": "i64"}.get(register.ty, register.ty)
+            ty = f"i{BITS[register.ty]}"
             value = "0" if ty == "i1" else "-1"  # a predicate is false
             if register.kind == "varying":
                 ty, value = vector(ty), f"splat ({ty} {value})"
