@@ -15,7 +15,9 @@ from benchmarks.simulators.workloads import Workload
 
 __all__ = ["SAMPLE_S", "Comparison", "Samples", "compare"]
 
-SAMPLE_S = 0.1  # of launches in a row; a single one of a few milliseconds measures how the cores wake up, too
+# Seconds that an engine launches in one turn. The time of a single launch of a few milliseconds depends on
+# the state of the cores and their caches, too.
+SAMPLE_S = 0.1
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.model.block_schedule import MOST_WAVES, schedule_stretch
+from gpulab.model.block_schedule import LONGEST_SCHEDULE, schedule_stretch
 
 
 def test_equal_blocks_are_not_stretched() -> None:
@@ -35,4 +35,4 @@ def test_blocks_of_one_sm_share_it() -> None:
 
 
 def test_long_launch_is_not_stretched() -> None:
-    assert schedule_stretch(2 * MOST_WAVES + 1, (0, 64), (1, 100), 2, 1) == (1, 1)
+    assert schedule_stretch(2 * LONGEST_SCHEDULE + 1, (0, 64), (1, 100), 2, 1) == (1, 1)

@@ -97,7 +97,7 @@ def test_warp_that_works_alone_determines_the_latency_of_its_block() -> None:
 def updates(
     addresses: np.ndarray, *, combined: bool = False, reads: bool = False, changes: bool = True
 ) -> float:
-    """Return the cycles of L2 of six requests with these addresses, each of which stands for ten."""
+    """Return the cycles of L2 for six sampled requests to these addresses; each represents ten."""
     sample = AccessSample(
         "global", reads, 4, 60.0, np.full(6, 0xFFFFFFFF, np.uint32), addresses.astype(np.int64), changes
     )

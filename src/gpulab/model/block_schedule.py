@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 __all__ = ["schedule_stretch"]
 
-MOST_WAVES = 32  # of blocks; in longer launches, the blocks that end last are a small part
+LONGEST_SCHEDULE = 32  # waves; in a longer launch, the blocks that end last take a small part of the time
 
 
 def schedule_stretch(
@@ -34,7 +34,7 @@ def schedule_stretch(
         Stretch of the longest chain of blocks that run one after the other, and of the busiest SM.
     """
     slots = sms * resident
-    if min(work) == max(work) or blocks > MOST_WAVES * slots:
+    if min(work) == max(work) or blocks > LONGEST_SCHEDULE * slots:
         return 1.0, 1.0
     at = np.asarray(numbers)
     each = np.asarray(work, float)[np.searchsorted((at[1:] + at[:-1]) / 2, np.arange(blocks))]

@@ -83,7 +83,7 @@ class ShippedBaseline:
 
 @dataclass(frozen=True)
 class ShippedCost:
-    """What one launch of the solution of a step costs that is graded by its speed.
+    """The cost of one launch of the solution of a step that is graded by its speed.
 
     Attributes
     ----------

@@ -168,7 +168,7 @@ def test_usage_counts_memory_and_time() -> None:
 def test_usage_of_processes_that_end_while_it_is_read() -> None:
     with subprocess.Popen(["sh", "-c", "while :; do /bin/true & /bin/true; done"]) as shell:
         try:
-            for _ in range(2000):  # of which many meet a process that has just ended
+            for _ in range(2000):  # many of these calls find a process that has just ended
                 assert usage_of(shell.pid).tasks >= 1
         finally:
             shell.kill()

@@ -11,7 +11,7 @@ from gpulab.grading.reports.assignment_report import AssignmentReport, Inspected
 
 __all__ = ["CommonFinding", "common_findings"]
 
-_SIZE = re.compile(r"^(?:\w+ = )?\d+(?:x\d+)*(?:, \w+)?: ")  # of a launch, and an output of several
+_SIZE = re.compile(r"^(?:\w+ = )?\d+(?:x\d+)*(?:, \w+)?: ")  # the size, and the output if there are several
 _ELEMENT = re.compile(r"\b[A-Za-z_]\w*\[[^\]]*\]")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
 _NUMBER = re.compile(r"-?\d[\d,.]*(?:e[+-]?\d+)?|\bnan\b|\binf\b")

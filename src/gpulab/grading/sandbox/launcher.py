@@ -74,7 +74,7 @@ def drop_privileges(user: int) -> None:
 
 
 def forbid_user_namespaces() -> None:
-    """Let no user namespace be made by this process and by those that it starts.
+    """Forbid this process, and those that it starts, to make user namespaces.
 
     In a user namespace of its own, a process may mount file systems in memory that no limit applies to. The
     system calls return an error, by a filter as `seccomp(2)` describes it.

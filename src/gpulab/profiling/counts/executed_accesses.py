@@ -15,7 +15,7 @@ from gpulab.compiler.sass.sass_code import MachineInstruction
 
 __all__ = ["PtxAccess", "executed_shares"]
 
-SPACES = {"LDG": "global", "LDS": "shared", "STG": "global", "STS": "shared"}  # of an opcode
+SPACES = {"LDG": "global", "LDS": "shared", "STG": "global", "STS": "shared"}  # by opcode
 OPCODES = {"load": ("LDG", "LDS", "LD"), "store": ("STG", "STS", "ST")}
 ROUNDING = 0.5  # executions; scaled counts of samples are not integers
 
