@@ -120,6 +120,20 @@ def test_short_blocks_with_wide_loads_move_the_compulsory_bytes(device):
     assert profile.dram_bytes / cell.config.problem.compulsory_bytes(shape) == pytest.approx(1.05, abs=0.1)
 
 
+@pytest.mark.parametrize("call", ["atomicAdd(sum, 1.0f)", "sink[i] = atomicAdd(sum, 1.0f)"])
+def test_atomic_operation_takes_time_whether_its_result_is_used_or_not(device, call):
+    source = f"""
+    extern "C" __global__ void count(float* sum, float* sink)
+    {{
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        {call};
+    }}
+    """
+    arrays = device.zeros(1, np.float32), device.zeros(1 << 16, np.float32)
+    profile = gpulab.profile(device.compile(source, "count"), 256, 256, arrays)
+    assert profile.bottleneck == "atomics"
+
+
 def test_block_size_with_lower_occupancy_is_not_faster(device):
     times = {}
     for threads in (32, 128):

@@ -25,7 +25,7 @@ UNITS = {
     "fp64": "DADD DMUL DFMA DSETP DMNMX",
     "special": "MUFU F2I I2F F2F I2I FRND POPC FLO BREV F2FP I2FP",
     "load": "LDG LD ATOM ATOMG",
-    "store": "STG ST RED LDGSTS",
+    "store": "STG ST RED REDG LDGSTS",
     "shared": "LDS LDSM ATOMS SHFL MATCH VOTE REDUX MOVM",
     "shared_store": "STS STSM",
     "local": "LDL",
