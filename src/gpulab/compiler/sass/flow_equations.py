@@ -7,23 +7,50 @@ known at once whether a new one contradicts the others, and whether they determi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-__all__ = ["END", "FlowGraph", "Row", "with_right_side"]
+__all__ = ["END", "Equation", "FlowGraph"]
 
 END = -1  # the target of an edge on which threads exit or return
 TOLERANCE = 1e-6  # below it a coefficient is zero: coefficients are small integers, counts are below 2**53
 
-Row = npt.NDArray[np.float64]  # the equation row[:-1] @ x == row[-1]
 
+@dataclass(slots=True)
+class Equation:
+    """A linear equation for counts of edges.
 
-def with_right_side(row: Row, value: float) -> Row:
-    """Return the equation with another right side."""
-    row = row.copy()
-    row[-1] = value
-    return row
+    Attributes
+    ----------
+    coefficients : dict
+        The coefficient of each edge by its number. Most edges have none.
+    right : float
+        The right side.
+    """
+
+    coefficients: dict[int, float]
+    right: float = 0.0
+
+    def __add__(self, other: Equation) -> Equation:
+        return self.plus(other, 1.0)
+
+    def __sub__(self, other: Equation) -> Equation:
+        return self.plus(other, -1.0)
+
+    def plus(self, other: Equation, factor: float) -> Equation:
+        """Return the sum of this equation and a multiple of another one."""
+        total = dict(self.coefficients)
+        for edge, coefficient in other.coefficients.items():
+            new = total.get(edge, 0.0) + factor * coefficient
+            if abs(new) >= TOLERANCE:
+                total[edge] = new
+            else:
+                total.pop(edge, None)
+        right = self.right + factor * other.right
+        return Equation(total, right if abs(right) >= TOLERANCE else 0.0)
+
+    def equal_to(self, value: float) -> Equation:
+        """Return the equation with another right side."""
+        return Equation(self.coefficients, value)
 
 
 class FlowGraph:
@@ -38,42 +65,38 @@ class FlowGraph:
             self._from.setdefault(start, []).append(number)
             self._to.setdefault(end, []).append(number)
             self._between.setdefault((start, end), []).append(number)
-        # The equations in reduced row echelon form, and the pivot of each; most coefficients are zero.
-        self._rows = np.zeros((len(self.edges), len(self.edges) + 1))
-        self._pivots = np.zeros(len(self.edges), np.intp)
-        self._count = 0
+        self._solved: dict[int, Equation] = {}  # in reduced row echelon form, by their pivots
 
-    def out(self, block: int, value: float = 0.0) -> Row:
+    def out(self, block: int, value: float = 0.0) -> Equation:
         """Return the equation: the counts of the edges from a block add up to `value`."""
         return self._sum(self._from.get(block, ()), value)
 
-    def into(self, block: int, value: float = 0.0) -> Row:
+    def into(self, block: int, value: float = 0.0) -> Equation:
         """Return the equation: the counts of the edges to a block add up to `value`."""
         return self._sum(self._to.get(block, ()), value)
 
-    def edge(self, start: int, end: int, value: float = 0.0) -> Row:
+    def edge(self, start: int, end: int, value: float = 0.0) -> Equation:
         """Return the equation: the count of an edge is `value`."""
         return self._sum(self._between.get((start, end), ()), value)
 
-    def add(self, row: Row) -> bool:
+    def add(self, equation: Equation) -> bool:
         """Add an equation; return False, and leave the system unchanged, if it contradicts the others."""
-        rest = self._reduce(row)
-        if not rest[:-1].any():
-            return abs(float(rest[-1])) < 0.5
+        rest = self._reduce(equation)
+        if not rest.coefficients:
+            return abs(rest.right) < 0.5
 
-        pivot = int(np.argmax(np.abs(rest[:-1])))
-        rest /= rest[pivot]
-        factors = self._rows[: self._count, pivot]
-        changed = np.flatnonzero(factors)
-        self._rows[changed] -= np.outer(factors[changed], rest)
-        self._rows[self._count], self._pivots[self._count] = rest, pivot
-        self._count += 1
+        pivot = max(rest.coefficients, key=lambda edge: (abs(rest.coefficients[edge]), -edge))
+        rest = Equation({}).plus(rest, 1 / rest.coefficients[pivot])
+        for number, solved in self._solved.items():
+            if pivot in solved.coefficients:
+                self._solved[number] = solved.plus(rest, -solved.coefficients[pivot])
+        self._solved[pivot] = rest
         return True
 
-    def value(self, row: Row) -> int | None:
-        """Return the value of the left side of `row`, or None if the equations do not determine it."""
-        rest = self._reduce(with_right_side(row, 0.0))
-        return None if rest[:-1].any() else round(-float(rest[-1]))
+    def value(self, equation: Equation) -> int | None:
+        """Return the value of the left side of an equation, or None if the others do not determine it."""
+        rest = self._reduce(equation.equal_to(0.0))
+        return None if rest.coefficients else round(-rest.right)
 
     def propagate_zeros(self, entry: int) -> None:
         """Add the equations that follow from blocks that are never entered or never left.
@@ -87,20 +110,16 @@ class FlowGraph:
                 if start in zero or (end in zero and end != entry):
                     self.add(self.edge(start, end))
 
-    def _sum(self, edges: Sequence[int], value: float) -> Row:
-        row = np.zeros(len(self.edges) + 1)
-        for edge in edges:
-            row[edge] = 1.0
-        row[-1] = value
-        return row
+    def _sum(self, edges: Sequence[int], value: float) -> Equation:
+        return Equation(dict.fromkeys(edges, 1.0), value)
 
-    def _reduce(self, row: Row) -> Row:
-        """Return a row after elimination of all pivots."""
-        factors = row[self._pivots[: self._count]]
-        used = np.flatnonzero(factors)
-        rest = row - factors[used] @ self._rows[used]
-        rest[np.abs(rest) < TOLERANCE] = 0.0
+    def _reduce(self, equation: Equation) -> Equation:
+        """Return an equation after elimination of all pivots."""
+        rest = equation
+        for edge, coefficient in equation.coefficients.items():
+            if edge in self._solved:
+                rest = rest.plus(self._solved[edge], -coefficient)
         return rest
 
-    def _is_zero(self, row: Row) -> bool:
-        return bool(row[:-1].any()) and self.value(row) == 0
+    def _is_zero(self, equation: Equation) -> bool:
+        return bool(equation.coefficients) and self.value(equation) == 0

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 
-import numpy as np
-
-from gpulab.compiler.sass.flow_equations import END, FlowGraph, Row, with_right_side
+from gpulab.compiler.sass.flow_equations import END, Equation, FlowGraph
 from gpulab.compiler.sass.ptx_matching import PtxMatch
 from gpulab.compiler.sass.sass_code import MachineBlock, MachineInstruction
 
@@ -67,33 +67,37 @@ class MachineFlow:
         self.threads = [self._threads_of(block) for block in self.blocks]
         self._warp_graph = self._warp_equations()
         self.warps = [self._warps_of(block) for block in self.blocks]
+        self._last_syncs = [  # the offset of the last BSYNC of each block, or -1
+            max((item.offset for item in block.instructions if item.op == "BSYNC"), default=-1)
+            for block in self.blocks
+        ]
 
     # -- threads --------------------------------------------------------------------------------
 
     def _thread_equations(self) -> FlowGraph:
         graph = FlowGraph(self.edges)
         for block in self.blocks:
-            row = graph.out(block.number) - graph.into(block.number)
+            equation = graph.out(block.number) - graph.into(block.number)
             for caller in self.blocks:
                 if caller.calls == block.number:
-                    row -= graph.out(caller.number)
-            graph.add(with_right_side(row, self.match.ptx[0].threads if block.number == 0 else 0.0))
+                    equation -= graph.out(caller.number)
+            graph.add(equation.equal_to(self.match.ptx[0].threads if block.number == 0 else 0.0))
         for number in self._slow_paths():
             graph.add(graph.out(number))
         graph.propagate_zeros(0)
 
-        for row in self._loop_equations(graph):
-            graph.add(row)
+        for equation in self._loop_equations(graph):
+            graph.add(equation)
         graph.propagate_zeros(0)
 
-        for row, line in self._anchor_equations(graph):
-            if not graph.add(row):  # rule 4 does not hold for this instruction
+        for equation, line in self._anchor_equations(graph):
+            if not graph.add(equation):  # rule 4 does not hold for this instruction
                 self.estimated_lines.add(line)
         graph.propagate_zeros(0)
 
-        for rows in (self._branch_equations(graph), self._origin_equations(graph)):
-            for row in rows:
-                graph.add(row)
+        for equations in (self._branch_equations(graph), self._origin_equations(graph)):
+            for equation in equations:
+                graph.add(equation)
             graph.propagate_zeros(0)
         return graph
 
@@ -105,7 +109,7 @@ class MachineFlow:
                 if any(len(other.targets) > 1 for other in predecessors):
                     yield block.number
 
-    def _loop_equations(self, graph: FlowGraph) -> Iterator[Row]:
+    def _loop_equations(self, graph: FlowGraph) -> Iterator[Equation]:
         for head, copies in self.match.unrolled.items():
             for machine, copy in copies.items():
                 yield graph.out(machine, copy.threads)
@@ -121,7 +125,7 @@ class MachineFlow:
                         if target in copies or set(self.blocks[target].targets) <= set(copies):
                             yield graph.edge(block.number, target)
 
-    def _anchor_equations(self, graph: FlowGraph) -> Iterator[tuple[Row, int]]:
+    def _anchor_equations(self, graph: FlowGraph) -> Iterator[tuple[Equation, int]]:
         """Yield the equations of rule 4, each with its source line."""
         for row_number, placed in self.match.machine_of_row.items():
             origin = self.match.block_of_row[row_number]
@@ -130,10 +134,10 @@ class MachineFlow:
             if all(item.op in ANCHORS and not item.conditional for _, item in placed):
                 # Several instructions in one block are parts of one access, so each block counts once.
                 blocks = {number for number, _ in placed}
-                row = np.sum([graph.out(number) for number in blocks], axis=0)
-                yield with_right_side(row, origin.threads), placed[0][1].line
+                equation = reduce(add, (graph.out(number) for number in blocks))
+                yield equation.equal_to(origin.threads), placed[0][1].line
 
-    def _branch_equations(self, graph: FlowGraph) -> Iterator[Row]:
+    def _branch_equations(self, graph: FlowGraph) -> Iterator[Equation]:
         for block, origin, ptx_targets in self.match.branches:
             yield graph.out(block.number, origin.threads)
             for target, ptx_target in zip(block.targets, ptx_targets, strict=True):
@@ -141,7 +145,7 @@ class MachineFlow:
                     threads = self.match.ptx_flow[origin.number, ptx_target]
                     yield graph.edge(block.number, target, threads)
 
-    def _origin_equations(self, graph: FlowGraph) -> Iterator[Row]:
+    def _origin_equations(self, graph: FlowGraph) -> Iterator[Equation]:
         """Yield the equations of the PTX blocks that a machine block was made from, most reliable first."""
         candidates = [
             (count, number, origin)
@@ -178,11 +182,11 @@ class MachineFlow:
             if self.threads[block.number] == 0:
                 graph.add(graph.out(after_sync(block.number)))
             elif not _has_sync(block):
-                row = graph.out(after_sync(block.number)) - graph.into(block.number)
+                equation = graph.out(after_sync(block.number)) - graph.into(block.number)
                 for caller in self.blocks:
                     if caller.calls == block.number:
-                        row -= graph.out(after_sync(caller.number))
-                graph.add(with_right_side(row, match.ptx[0].warps if block.number == 0 else 0.0))
+                        equation -= graph.out(after_sync(caller.number))
+                graph.add(equation.equal_to(match.ptx[0].warps if block.number == 0 else 0.0))
             exits = (block.number, END) in self.edges and self._edge_threads(block.number, END) != 0
             if not exits and not self._diverges(block):
                 graph.add(graph.out(block.number) - graph.out(after_sync(block.number)))
@@ -218,8 +222,8 @@ class MachineFlow:
             if last is not None and last.threads == self.threads[block.number]:
                 graph.add(graph.out(after_sync(block.number), last.warps))
             if self._diverges(block) and (divergences := self._divergences(block)) is not None:
-                row = graph.out(block.number) - graph.out(after_sync(block.number))
-                graph.add(with_right_side(row, divergences))
+                equation = graph.out(block.number) - graph.out(after_sync(block.number))
+                graph.add(equation.equal_to(divergences))
         return graph
 
     def _reconvergences(self) -> Iterator[tuple[int, int]]:
@@ -283,7 +287,7 @@ class MachineFlow:
     def executed(self, block: MachineBlock, instruction: MachineInstruction) -> tuple[int, int, int]:
         """Return the warps, threads, and threads with a true predicate that executed an instruction."""
         warps, threads = self.warps[block.number], self.threads[block.number]
-        if any(item.op == "BSYNC" and instruction.offset <= item.offset for item in block.instructions):
+        if instruction.offset <= self._last_syncs[block.number]:
             warps = self._arriving_warps(block)
         return warps, threads, min(max(self._threads_on(block, instruction, threads), 0), threads)
 
