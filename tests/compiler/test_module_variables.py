@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpulab.compiler import compile_program, ptx_program
+from gpulab.compiler.declarators import declared_types
+from gpulab.compiler.preprocess.phases import read_source
 
 KERNEL = "\n__global__ void k(float* x) { x[0] = 1; }\n"
 
@@ -47,6 +49,11 @@ def test_extents_are_evaluated_with_macros_and_constants() -> None:
 
 def test_extents_that_are_not_known_leave_one_axis() -> None:
     assert declared("__device__ int v[sizeof(float) * 2];") == {"v": ("int32", (8,))}
+
+
+def test_operator_function_declares_no_variable() -> None:
+    text = "__device__ void operator+=(float2& a, float2 b) { a.x += b.x; }\n__constant__ float w;"
+    assert declared_types(read_source(text), ("__device__", "__constant__")) == {"w": ("float32", 1)}
 
 
 def test_variables_of_namespaces_and_functions_have_qualified_names() -> None:

@@ -133,12 +133,13 @@ def declared_types(source: SourceText, specifiers: Sequence[str]) -> dict[str, t
 
 def _declaration(tokens: Sequence[Token], index: int) -> list[Token]:
     """Return the tokens from an index to the end of the declaration; none for a function."""
-    start = index
+    start, has_initializer = index, False
     while index < len(tokens) and tokens[index].text != ";":
         is_attribute = tokens[index - 1].text in ("alignas", "__align__")
-        is_initializer = any(token.text == "=" for token in tokens[start:index])
-        if tokens[index].text == "(" and not is_attribute and not is_initializer:
+        is_parameter_list = tokens[index].text == "(" and not is_attribute and not has_initializer
+        if is_parameter_list or tokens[index].text == "operator":
             return []  # a function
+        has_initializer |= tokens[index].text == "="
         index = closing_bracket(tokens, index) if tokens[index].text in _CLOSING else index
         index += 1
     return list(tokens[start:index])
