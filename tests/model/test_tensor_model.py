@@ -47,7 +47,7 @@ def test_products_in_registers_reach_the_published_peak_at_most(gpu: str, tflops
     assert "tensor cores" in profile.provenance.detail
     flops = 2 * 16**3 * 4 * n * 8 * blocks
     assert profile.terms["tensor"] == pytest.approx(flops / tflops / 1e9, rel=0.01)
-    assert profile.terms["tensor"] <= profile.time_ms < 1.1 * profile.terms["tensor"]
+    assert profile.terms["tensor"] <= profile.time_ms < 1.15 * profile.terms["tensor"]
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,15 @@ class Architecture:
     l2_part_bytes : float
         Additional time of L2 for a sector of which one word is written, as the bytes that it could read
         in it.
-    queueing, l2_queueing, sm_queueing : float
-        Strength of queueing at DRAM, at L2, and at each unit of an SM: 0 for requests that never wait for
-        each other, 1/2 and 1 for random arrivals with constant and with exponentially distributed service
-        times.
+    queueing, l2_queueing : float
+        Wait in the queues of DRAM and of L2 if they are busy for half of the time, as a share of a warp's
+        latency.
+    sm_queueing : float
+        Wait in the queues of L1 and of the schedulers if they are busy for half of the time, as a share of
+        the time of service: 0 for warps that never wait for each other, 1/2 and 1 for random arrivals with
+        constant and with exponentially distributed service times.
     barrier_queueing : float
-        Increase of these factors for a kernel that waits only at barriers.
+        Increase of these waits for a kernel that waits only at barriers.
     atomic_cycles : float
         Cycles of a slice of L2 for an atomic operation or a store, during which it begins no other one.
     block_cycles : float

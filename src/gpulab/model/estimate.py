@@ -127,19 +127,25 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     gpu_ms["atomics"] = work.atomic_cycles / work.blocks / clock
     # At a barrier, a block waits for its slowest warp, whose requests have waited longer than others.
     slowest = 1 + architecture.barrier_queueing * work.barrier_share
-    queueing = {
-        "DRAM": slowest * architecture.queueing,
-        "L2": slowest * architecture.l2_queueing,
-        **dict.fromkeys(("L1", "issue", *work.pipes), slowest * architecture.sm_queueing),
-    }
+    of_gpu = {"DRAM": slowest * architecture.queueing, "L2": slowest * architecture.l2_queueing}
+    of_sm = slowest * architecture.sm_queueing
+    # The instructions for all units pass through the schedulers.
+    shared_by = {("issue", *work.pipes): architecture.schedulers, ("L1",): 1}
 
-    def wave(blocks: int, gap_cycles: float) -> dict[str, float]:
+    def wave(blocks: int, gap_cycles: float) -> tuple[dict[str, float], float]:
+        """Return the times of the parts in a wave of blocks, and the time of the wave."""
         busiest_sm = -(-blocks // spec.sms)
+        latency = (work.longest_chain * work.warp_cycles + gap_cycles) / clock if blocks else 0.0
         parts = {name: ms * blocks for name, ms in gpu_ms.items()}
         parts |= {name: ms * busiest_sm for name, ms in sm_ms.items()}
-        return parts | {
-            "latency": (work.longest_chain * work.warp_cycles + gap_cycles) / clock if blocks else 0.0
-        }
+
+        queues: dict[tuple[str, ...], float] = {(name,): q * latency for name, q in of_gpu.items()}
+        for names, servers in shared_by.items():
+            # A warp waits while the others that share a server with it are served.
+            warps = max(busiest_sm * work.warps / servers, 1)
+            served_ms = max(parts[name] for name in names) / warps
+            queues[names] = of_sm * served_ms * (1 - 1 / warps)
+        return parts | {"latency": latency}, _combine(parts, latency, queues)
 
     first_blocks = -(-min(work.blocks, capacity) // spec.sms)
     ramp_cycles = first_blocks * architecture.block_cycles
@@ -151,8 +157,9 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     ]
 
     launch_ms = architecture.launch_us / 1e3
-    time_ms = launch_ms + sum(count * _combine(parts, queueing) for count, parts in waves)
-    terms = {name: sum(count * parts[name] for count, parts in waves) for name in waves[0][1]}
+    time_ms = launch_ms + sum(count * wave_ms for count, (_, wave_ms) in waves)
+    first_parts, _ = waves[0][1]
+    terms = {name: sum(count * parts[name] for count, (parts, _) in waves) for name in first_parts}
     bound = max(terms, key=lambda name: terms[name])
     return Estimate(time_ms, terms | {"launch": launch_ms}, bound)
 
@@ -179,11 +186,17 @@ def explain_bound(spec: GpuSpec, work: Work, estimated: Estimate, warps_by_threa
     return text
 
 
-def _combine(parts: Mapping[str, float], queueing: Mapping[str, float]) -> float:
-    """Return the time of parts that work in parallel: the largest, and a little more if others are close."""
-    queues = [(ms, queueing.get(name, 0.0)) for name, ms in parts.items() if name != "latency"]
-    times = [ms for ms, factor in queues if not factor]
-    times.append(_with_queues(parts["latency"], [each for each in queues if all(each)]))
+def _combine(parts: Mapping[str, float], latency: float, queues: Mapping[tuple[str, ...], float]) -> float:
+    """Return the time of parts that work in parallel: the largest, and a little more if others are close.
+
+    `queues` has the parts in whose queues warps wait, some of which have one queue, and the time that a warp
+    waits there if the busiest of them is busy for half of the time.
+    """
+    waiting = {names: wait for names, wait in queues.items() if wait}
+    queued = {name for names in waiting for name in names}
+    times = [ms for name, ms in parts.items() if name not in queued]
+    busy = [(max(parts.get(name, 0.0) for name in names), wait) for names, wait in waiting.items()]
+    times.append(_with_queues(latency, busy))
     largest = max(times)
     if not largest:
         return 0.0
@@ -191,23 +204,21 @@ def _combine(parts: Mapping[str, float], queueing: Mapping[str, float]) -> float
 
 
 def _with_queues(latency: float, queues: Sequence[tuple[float, float]]) -> float:
-    """Return the time of warps that wait for parts of the GPU; each is given by its time and its factor.
+    """Return the time of warps that wait for parts of the GPU; each is given by its time and its wait.
 
-    A request to a server that is busy for a share u of the time waits in its queue: its latency grows by
-    factor * u / (1 - u). The factor is 1 if requests arrive and are served at random (M/M/1), 1/2 if they
-    arrive at random and take equally long (M/D/1), and 0 if they never meet. With u = busy / time, the time
-    is the largest solution of time = latency (1 + sum of factor * busy / (time - busy)).
+    A request to a server that is busy for a share u of the time waits in its queue for wait * u / (1 - u). If
+    requests arrive and are served at random (M/M/1), the wait is the time of service; if they take equally
+    long (M/D/1), half of it; and 0 if they never meet. With u = busy / time, the time is the largest solution
+    of time = latency + sum of wait * busy / (time - busy).
     """
     low = max([latency, *(busy for busy, _ in queues)])
-    high = latency * (1 + sum(factor for _, factor in queues)) + sum(busy for busy, _ in queues)
+    high = low + latency + sum(busy + wait for busy, wait in queues)
     for _ in range(STEPS):
         middle = (low + high) / 2
         waits = (
-            sum(factor * busy / max(middle - busy, 1e-12 * middle) for busy, factor in queues)
-            if middle
-            else 0
+            sum(wait * busy / max(middle - busy, 1e-12 * middle) for busy, wait in queues) if middle else 0
         )
-        if latency * (1 + waits) > middle:
+        if latency + waits > middle:
             low = middle
         else:
             high = middle
