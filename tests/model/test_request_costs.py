@@ -111,6 +111,12 @@ def test_sms_out_of_step_request_each_sector_separately() -> None:
     assert traffic.l2_lines == pytest.approx(3 * 20 / 12)
 
 
+def test_requests_of_several_sms_join_one_in_flight() -> None:
+    traffic = out_of_step_traffic(launch_sample(access(4 * LANES), IN_STEP), 0.0, 0.5)[SITE]
+    assert traffic.l2_sectors + traffic.dram_sectors == 20 - (20 - 12) / 2
+    assert traffic.l2_lines == pytest.approx(3 * 16 / 12)
+
+
 def test_warps_out_of_step_never_need_less_dram() -> None:
     traffic = out_of_step_traffic(launch_sample(access(4 * LANES), IN_STEP), 0.0)[SITE]
     assert traffic.dram_sectors == IN_STEP.dram_sectors

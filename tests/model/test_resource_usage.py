@@ -77,6 +77,15 @@ def test_warps_bound_by_arithmetic_progress_independently() -> None:
     assert work(launch(*BUSY)).l2_bytes > 2 * work(launch(*BUSY, ended=True)).l2_bytes
 
 
+def test_blocks_that_progress_independently_do_not_share_l1() -> None:
+    shared = {SITE: SiteTraffic(16, 12, 4, 128, 32, 64, 4, 4, 2)}
+    alone = {SITE: SiteTraffic(0, 28, 4, 128, 32, 0, 4, 4, 2)}
+    sharing, separate = (work(launch(*BUSY, traffic=shared, separate=more)) for more in ({}, alone))
+    assert separate.l2_bytes > 1.5 * sharing.l2_bytes
+    waiting = launch(LOAD, USE, traffic=shared, separate=alone)
+    assert work(waiting) == work(replace(waiting, separate={}))
+
+
 def test_launch_of_one_wave_progresses_in_step() -> None:
     assert work(launch(*BUSY, waves=1)).l2_bytes == work(launch(*BUSY, waves=1, ended=True)).l2_bytes
 

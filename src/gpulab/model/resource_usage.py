@@ -55,6 +55,7 @@ WARP_PASSES = 2  # passes through the SM's data path for each warp that begins
 LINES_PER_PASS = 2  # lines that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
 SLICE_BYTES = 512  # adjacent bytes in one slice of L2: 16 elements in 1 KiB have twice the rate of one
+JOINED = 0.15  # share of the requests of several SMs for one sector that join one in flight, out of step
 L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently
 
 
@@ -125,6 +126,8 @@ class LaunchSample:
         PTX rows of atomic operations for which the compiler combines the lanes of a warp.
     shares : mapping of int to array of shape (blocks, warps)
         By PTX row, the requests of each warp of some blocks, relative to the mean of the warps with work.
+    separate : mapping of int to SiteTraffic
+        `traffic` if blocks do not find each other's data in L1; empty for launches of few waves.
     """
 
     grid: tuple[int, int, int]
@@ -141,6 +144,7 @@ class LaunchSample:
     busiest_sm: float = 1.0
     combined: frozenset[int] = frozenset()
     shares: Mapping[int, npt.NDArray[np.float64]] = field(default_factory=dict)
+    separate: Mapping[int, SiteTraffic] = field(default_factory=dict)
 
     def loads(self, site: int) -> bool:
         """Return True if the site is known and only reads."""
@@ -236,6 +240,9 @@ def resource_usage(sample: LaunchSample, spec: GpuSpec, architecture: Architectu
     if max(*others, l2_ms) < OUT_OF_STEP * terms["latency"]:
         return work
 
+    # Blocks of an SM do not find each other's data in L1 then, either.
+    separate = replace(sample, traffic={**sample.traffic, **sample.separate})
+    traffic = out_of_step_traffic(separate, missing, JOINED)
     share = 1 - 2 / waves
     mixed = {
         site: SiteTraffic.weighted_sum([(1 - share, one), (share, traffic[site])])
@@ -244,11 +251,12 @@ def resource_usage(sample: LaunchSample, spec: GpuSpec, architecture: Architectu
     return _work(replace(sample, traffic=mixed), spec, architecture)
 
 
-def out_of_step_traffic(sample: LaunchSample, missing: float) -> dict[int, SiteTraffic]:
+def out_of_step_traffic(sample: LaunchSample, missing: float, joined: float = 0.0) -> dict[int, SiteTraffic]:
     """Return the traffic of warps that progress independently.
 
     Each SM then requests its sectors from L2 by itself. A share `missing` of them has been replaced there
-    since another SM requested it, and comes from DRAM again.
+    since another SM requested it, and comes from DRAM again. Of the requests that several SMs make, a share
+    `joined` joins one that is in flight.
     """
     traffic = dict(sample.traffic)
     for site, one in sample.traffic.items():
@@ -256,13 +264,14 @@ def out_of_step_traffic(sample: LaunchSample, missing: float) -> dict[int, SiteT
         if missed_l1 and sample.loads(site):
             dram = max(missing * missed_l1, one.dram_sectors)
             requests, sectors = one.l2 + one.dram, max(one.l2_sectors + one.dram_sectors, 1)
+            reaching_l2 = missed_l1 - joined * max(missed_l1 - sectors, 0)
             traffic[site] = replace(
                 one,
                 l2=requests * (1 - dram / missed_l1),
                 dram=requests * dram / missed_l1,
-                l2_sectors=missed_l1 - dram,
+                l2_sectors=max(reaching_l2 - dram, 0),
                 dram_sectors=dram,
-                l2_lines=one.l2_lines * missed_l1 / sectors,
+                l2_lines=one.l2_lines * reaching_l2 / sectors,
             )
     return traffic
 

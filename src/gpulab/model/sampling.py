@@ -228,8 +228,10 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
     """Return the input of the model: a recording, with its requests sent through the simulated caches."""
     code = recording.code
     resident = recording.residency.blocks_per_sm
+    blocks = prod(recording.grid)
+    drifts = bool(recording.waves) and not recording.waves[-1].ended and blocks > 2 * spec.sms * resident
     chain, busiest = schedule_stretch(
-        prod(recording.grid), recording.block_numbers, recording.block_work, spec.sms, resident
+        blocks, recording.block_numbers, recording.block_work, spec.sms, resident
     )
     return LaunchSample(
         grid=recording.grid,
@@ -239,6 +241,7 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         code=code,
         accesses=recording.accesses,
         traffic=_traffic(recording, spec, architecture, code) if recording.waves else {},
+        separate=_traffic(recording, spec, architecture, code, separate=True) if drifts else {},
         array_bytes=recording.array_bytes,
         ended=bool(recording.waves) and recording.waves[-1].ended,
         imbalance=_imbalance(recording.waves[-1]) if recording.waves else 1.0,
@@ -444,18 +447,29 @@ def _trace(launch: SampledLaunch, first: int, blocks: int, requests: int) -> Tra
 
 
 def _traffic(
-    recording: LaunchRecording, spec: GpuSpec, architecture: Architecture, code: Sequence[CodeBlock]
+    recording: LaunchRecording,
+    spec: GpuSpec,
+    architecture: Architecture,
+    code: Sequence[CodeBlock],
+    separate: bool = False,
 ) -> dict[int, SiteTraffic]:
-    """Return the cache traffic of the last wave by PTX row."""
+    """Return the cache traffic of the last wave by PTX row.
+
+    If `separate` is True, each block has its part of an L1 for itself.
+    """
     last, resident = recording.waves[-1], recording.residency.blocks_per_sm
     l1_bytes = architecture.l1_bytes
     if architecture.l1_is_shared:
         l1_bytes = max(l1_bytes - resident * spec.shared_allocated(recording.shared_bytes), 0)
 
+    caches = spec.sms
+    if separate:
+        caches, l1_bytes = last.blocks, l1_bytes // resident
+
     units = execution_units(spec, architecture, spec.warps(recording.threads))
     usual, in_flight = loads_per_stall(code, units), requests_since_stall(code)
     traffic = cache_traffic(
-        [_wave(trace, spec.sms) for trace in recording.waves],
+        [_wave(trace, caches) for trace in recording.waves],
         CacheShape(l1_bytes, architecture.l1_ways),
         CacheShape(spec.l2_bytes, architecture.l2_ways),
         sites=len(last.sites),
