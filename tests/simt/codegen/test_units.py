@@ -75,3 +75,7 @@ def test_unit_declares_what_it_uses_of_others() -> None:
     assert "declare dso_local void @halve(ptr)" in second
     assert "@table = external dso_local global double" in third
     assert all("attributes #0" in unit for unit in (first, second, third))
+
+
+def test_blank_lines_do_not_distinguish_units() -> None:
+    assert split(TEXT.replace(UNIT, f"\n{UNIT}\n")) == split(TEXT)

@@ -43,6 +43,15 @@ BODIES = {
     "predicates": "if (x[i] > 0.5f) s[t] = x[i]; y[i] = t & 1 ? s[t] : 0; if (t == 9) y[8] = 1;",
     "atomics": "atomicAdd(&y[t & 7], 1.0f); if (t == 3) y[4] = x[t]; atomicAdd(&s[t / 2], x[i]);",
     "equal values": "y[t / 2] = 1; s[0] = t; y[N + t] = s[0];",
+    "equal and different values": """
+        y[t / 2] = x[i];
+        y[600 + t / 2] = 1;
+        s[t / 2] = t;
+        s[64 + t / 2] = 3;""",
+    "elements of other sizes": """
+        ((double*) y)[t / 2] = ((double*) x)[t];
+        ((short*) s)[t / 2] = t;
+        ((short*) s)[128 + t] = ((short*) s)[t + 1];""",
     "warps": """
         s[t] = x[i];
         if (t < 32) {

@@ -57,6 +57,8 @@ def _read(text: str) -> _Unit:
     defined: dict[str, str] = {}
     for original in text.splitlines():
         line = original
+        if not line:
+            continue  # the same function may be followed by blank lines or not
         if line.startswith(" "):  # an instruction
             lines.append(line)
             continue

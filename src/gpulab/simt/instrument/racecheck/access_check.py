@@ -7,7 +7,7 @@ rows lie inside their array. Otherwise each lane's address is checked on its own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AccessForm", "AccessFunction", "address_arguments", "check_access"]
 
+HARMLESS_SHIFT, GRANULE_SHIFT = 5, 16  # of fields in `AccessForm.description`
 I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
 
 
@@ -67,7 +68,7 @@ class AccessForm:
     settles : bool
         The lanes read neighbouring elements, one cell each, and pass cells whose reads need no record.
     compact : bool
-        The addresses and the elements are in the worker's state, and not arguments.
+        The code is compact (see `InstrumentationHooks.compact`).
     """
 
     kind: str
@@ -133,8 +134,21 @@ class AccessForm:
             harmless=strong or (bool(access.values) and uniform_values),
             silent=silent,
             settles=by_lane and address.kind == "affine" and whole_read and address.stride == granule,
-            compact=by_lane and cg.instrumentation.compact,
+            compact=cg.instrumentation.compact,
         )
+
+    @property
+    def in_state(self) -> bool:
+        """The addresses and the elements are in the worker's state, and not arguments."""
+        return self.compact and self.kind == "varying"
+
+    @property
+    def function(self) -> AccessForm:
+        """The form whose function checks this one, too; `description` tells it what differs."""
+        if not self.in_state:
+            return self
+        stored = self.stored if self.silent else ()
+        return replace(self, size=0, granule=0, harmless=False, stored=stored)
 
     @property
     def name(self) -> str:
@@ -146,9 +160,10 @@ class AccessForm:
         return "_".join(["san_access", *map(str, parts)])
 
     def description(self, offset: int) -> tuple[str, str]:
-        """Return the argument that describes an access, and its part at `offset`, to the host."""
+        """Return the argument that describes an access, and its part at `offset`, to function and host."""
         word = ACTIONS.index(self.action) | self.strong << 2 | self.swap << 3 | self.update << 4
-        return "i32", str(word | offset << 8 | self.granule << 16 | len(self.stored) << 24)
+        word |= self.harmless << HARMLESS_SHIFT
+        return "i32", str(word | offset << 8 | self.granule << GRANULE_SHIFT | len(self.stored) << 24)
 
     def value_places(self, b: Builder, state: str) -> list[str]:
         """Return pointers to the elements to be stored in the worker's state, each of all lanes."""
@@ -160,10 +175,11 @@ class AccessForm:
 
     def call(self, b: Builder, arguments: list[tuple[str, str]]) -> None:
         """Emit a call of the function; see `AccessFunction` for its arguments."""
-        defined = _defined(self, tuple(ty for ty, _ in arguments), jit.has_gather())
+        form = self.function
+        defined = _defined(form, tuple(ty for ty, _ in arguments), jit.has_gather())
         b.functions.update(defined.functions)
         b.declared |= defined.declared
-        b.line(f"call void @{self.name}({', '.join(f'{ty} {value}' for ty, value in arguments)})")
+        b.line(f"call void @{form.name}({', '.join(f'{ty} {value}' for ty, value in arguments)})")
 
 
 @lru_cache(maxsize=256)
@@ -192,7 +208,7 @@ def check_access(
     arguments = [("ptr", "%ctx"), ("i32", "%warp"), ("i32", str(access.site))]
     arguments += [("i32", cg.mask_bits(access.item.predicate)), form.description(offset)]
     values = [cg.as_type(value, ty) for ty, value in zip(form.stored, access.values, strict=True)]
-    if form.compact:
+    if form.in_state:
         place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['addresses']}")
         cg.store_lanes(add_offset(cg, access.address, offset), place)
         for place, value in zip(form.value_places(b, state), values, strict=True):
@@ -216,8 +232,8 @@ class AccessFunction:
     """Emitter of the function that checks the accesses of one form.
 
     Its arguments are the context, the warp, the access site, the active lanes and a description for the host;
-    unless the form is compact also the address of each row (or of all lanes, as a vector), and the bits of
-    the elements to be stored.
+    unless they are in the worker's state also the address of each row (or of all lanes, as a vector), and the
+    bits of the elements to be stored.
     """
 
     def __init__(self, b: Builder, names: list[str], form: AccessForm) -> None:
@@ -266,7 +282,15 @@ class AccessFunction:
         """Load the worker's state and locate the array."""
         b, form = self.b, self.form
         self.state = self.load_field("recorded")
-        if form.compact:
+        self.shift = str(form.granule.bit_length() - 1)  # the logarithm of the bytes of a cell
+        self.exclusive = str(0 if form.harmless else -1)  # lanes that may not write to one cell
+        if form.in_state:
+            granule = b.value(f"and i32 {b.value(f'lshr i32 {self.description}, {GRANULE_SHIFT}')}, 255")
+            shift = b.call("llvm.cttz.i32", "i32", ("i32", granule), ("i1", "false"))
+            self.shift = b.value(f"zext i32 {shift} to i64")
+            harmless = b.value(f"and i32 {self.description}, {1 << HARMLESS_SHIFT}")
+            is_harmful = b.value(f"icmp eq i32 {harmless}, 0")
+            self.exclusive = b.value(f"sext i1 {is_harmful} to i32")
             self.addresses = [b.value(f"load {I64}, ptr {self.at_state('addresses')}, align 8")]
             self.values = [
                 b.value(f"load {vector(ty)}, ptr {place}, align 8")
@@ -394,8 +418,7 @@ class AccessFunction:
         """Return pointers to the words of `SETTLED` of the first cell of each row."""
         b = self.b
         first = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['cells']}")
-        shift = self.form.granule.bit_length() - 1
-        numbers = [b.value(f"lshr i64 {offset}, {shift}") for offset in offsets]
+        numbers = [b.value(f"lshr i64 {offset}, {self.shift}") for offset in offsets]
         return [b.value(f"getelementptr i32, ptr {first}, i64 {number}") for number in numbers]
 
     def unsettled_rows(self, key: str, offsets: list[str]) -> str:
@@ -434,20 +457,30 @@ class AccessFunction:
         """Call the `ShadowCheck` of these offsets; return the undecided lanes."""
         form = self.form
         width = WARP if kind == "lanes" else form.width
-        parts = [kind, len(offsets), width, form.action, form.space, form.granule]
-        names = [n for n in ("strong", "harmless", "swap", "update") if getattr(form, n)]
+        granule, harmless = form.granule, form.harmless
+        chosen: list[tuple[str, str]] = []  # arguments that take the place of constants
+        if kind == "lanes" and form.compact:
+            granule, harmless = 0, False
+            chosen = [("i64", self.shift), ("i32", self.exclusive)]
+            if form.action == "writes" and not form.strong:
+                silent = silent or "0"
+        parts = [kind, len(offsets), width, form.action, form.space, granule]
+        flags = {"strong": form.strong, "harmless": harmless, "swap": form.swap, "update": form.update}
+        names = [name for name, is_set in flags.items() if is_set]
         name = "_".join(["san", *map(str, parts), *names]) + "_silent" * bool(silent)
         arguments = [
             ("ptr", "%x0"), ("i32", self.warp), ("ptr", self.state), ("ptr", self.shadow), ("i32", mask),
-            ("i32", self.word), *offsets, *([("i32", silent)] if silent else []),
+            ("i32", self.word), *offsets, *chosen, *([("i32", silent)] if silent else []),
         ]  # fmt: skip
 
         def body(b: Builder, names: list[str]) -> str:
-            places = names[: len(names) - bool(silent)]
+            end = len(names) - len(chosen) - bool(silent)
             check = ShadowCheck(
-                b, places, kind, width, form.action, form.space == "shared", form.granule, form.strong,
-                form.harmless, form.swap, form.update,
+                b, names[:end], kind, width, form.action, form.space == "shared", granule, form.strong,
+                harmless, form.swap, form.update,
             )  # fmt: skip
+            if chosen:
+                check.shift, check.exclusive = names[end : end + len(chosen)]
             check.silent = names[-1] if silent else ""
             return check.build()
 
@@ -463,12 +496,13 @@ class AccessFunction:
 
     def check_unsettled_lanes(self) -> str:
         """Check the lanes whose read has to be recorded, if all lanes are inside their array."""
-        b, form = self.b, self.form
+        b = self.b
         offsets = self.lane_offsets()
-        shift = form.granule.bit_length() - 1
-        cells = b.splat("i64", b.value(f"lshr i64 {self.size}, {shift}"))
+        cells = b.splat("i64", b.value(f"lshr i64 {self.size}, {self.shift}"))
         # Rotated right, the offset of a misaligned element is larger than the number of elements.
-        turned = b.call(f"llvm.fshr.v{WARP}i64", I64, *[(I64, offsets)] * 2, (I64, f"splat (i64 {shift})"))
+        turned = b.call(
+            f"llvm.fshr.v{WARP}i64", I64, *[(I64, offsets)] * 2, (I64, b.splat("i64", self.shift))
+        )
         inside = self.bits(b.value(f"icmp ult {I64} {turned}, {cells}"))
         lanes, start = b.new_label("lanes"), b.label
         recorded, inner, done = b.new_label("recorded"), b.new_label("inner"), b.new_label("settled")
@@ -529,7 +563,7 @@ class AccessFunction:
         """Return the lanes that store the value that is already there, for any offsets."""
         b = self.b
         (ty,), (new,) = self.form.stored, self.values
-        last = b.value(f"sub i64 {self.size}, {self.form.granule}")
+        last = b.value(f"sub i64 {self.size}, {b.value(f'shl i64 1, {self.shift}')}")
         large_enough = b.splat("i1", b.value(f"icmp sge i64 {last}, 0"))
         fits = b.value(f"icmp ule {I64} {offsets}, {b.splat('i64', last)}")
         fits = b.value(f"and {I1} {fits}, {large_enough}")
@@ -548,8 +582,8 @@ class AccessFunction:
     def report(self, undecided: str) -> None:
         """Pass the addresses, values and lanes to the host."""
         b, form, addresses = self.b, self.form, self.at_state("addresses")
-        places = form.value_places(b, self.state)
-        if not form.compact:
+        places = [self.at_state("values")] if form.in_state else form.value_places(b, self.state)
+        if not form.in_state:
             lanes = self.addresses[0] if form.kind == "varying" else self.lanes_of_rows(self.addresses)
             if form.offset:
                 lanes = b.value(f"add {I64} {lanes}, splat (i64 {form.offset})")

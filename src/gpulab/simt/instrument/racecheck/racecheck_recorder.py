@@ -206,8 +206,9 @@ class RacecheckRecorder(Recorder):
         access_site, hazards_before = self.sites[site], self.log.count
         uninitialized_before = len(self.log.uninitialized)
         is_shared = access_site.space == "shared"
+        stored = values if elements else 0
         access = CheckedAccess(
-            warp, site, action, strong, swap, update, offset, granule, access_site.size, values, elements
+            warp, site, action, strong, swap, update, offset, granule, access_site.size, stored, elements
         )
         check = HazardCheck(self.state, self.log, access)
 

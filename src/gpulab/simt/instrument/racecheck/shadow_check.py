@@ -62,7 +62,7 @@ class ShadowCheck:
     shared : bool
         The access is to shared memory.
     granule : int
-        Bytes of a cell.
+        Bytes of a cell; 0 if `shift` is set to the name of their logarithm.
     strong : bool
         See `shadow_layout.STRONG`.
     harmless : bool
@@ -90,6 +90,8 @@ class ShadowCheck:
         self.swap, self.update = swap, update
         self.warp, self.state, self.shadow, self.mask, self.site = names[1:6]
         self.places = names[6:]
+        self.shift = str(granule.bit_length() - 1)  # the logarithm of the bytes of a cell
+        self.exclusive = ""  # if set, the lanes that may not write to one cell; otherwise see `harmless`
         self.silent = ""  # the mask of lanes that store the value that is already there
         self.count = len(self.places) if form == "same" else WARP
         self.ty = vector("i32", self.count)
@@ -138,24 +140,25 @@ class ShadowCheck:
         place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['stride']}")
         self.stride = b.value(f"load i64, ptr {place}")
         first = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['cells']}")
-        shift = self.granule.bit_length() - 1
         self.inside = self.active_cells()
         if self.form == "lanes":
             offsets, size = self.places
-            last = b.value(f"sub i64 {size}, {self.granule}")
+            granule = b.value(f"shl i64 1, {self.shift}")
+            last = b.value(f"sub i64 {size}, {granule}")
             fits = b.value(f"icmp ule {I64} {offsets}, {b.splat('i64', last)}")
             roomy = b.splat("i1", b.value(f"icmp sge i64 {last}, 0"))
-            low_bits = b.value(f"and {I64} {offsets}, splat (i64 {self.granule - 1})")
+            low_bits = b.splat("i64", b.value(f"sub i64 {granule}, 1"))
+            low_bits = b.value(f"and {I64} {offsets}, {low_bits}")
             aligned = b.value(f"icmp eq {I64} {low_bits}, zeroinitializer")
             good = self.and_(self.and_(fits, roomy), aligned)
             self.outside = self.and_(self.inside, self.not_(good))
             self.inside = self.and_(self.inside, good)
-            cells = b.value(f"lshr {I64} {offsets}, splat (i64 {shift})")
+            cells = b.value(f"lshr {I64} {offsets}, {b.splat('i64', self.shift)}")
             self.cells = b.value(f"getelementptr i32, ptr {first}, {I64} {cells}")
             return
         self.outside = ""
         self.row_pointers = [
-            b.value(f"getelementptr i32, ptr {first}, i64 {b.value(f'lshr i64 {p}, {shift}')}")
+            b.value(f"getelementptr i32, ptr {first}, i64 {b.value(f'lshr i64 {p}, {self.shift}')}")
             for p in self.places
         ]
 
@@ -601,6 +604,8 @@ class ShadowCheck:
     def without_collisions(self, good: str) -> str:
         """Report the lanes whose cell another lane of this access has written, and exclude them."""
         collided = self.and_(good, self.op("icmp ne", self.load(WRITER), self.own))
+        if self.exclusive:
+            collided = self.and_(collided, self.b.value(f"bitcast i32 {self.exclusive} to {I1}"))
         self.report_collisions(collided)
         return self.and_(good, self.not_(collided))
 
