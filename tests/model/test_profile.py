@@ -11,6 +11,7 @@ import pytest
 import gpulab
 from gpulab.cell import parse_cell
 from gpulab.config import defines
+from gpulab.gpus.architectures import architecture
 from gpulab.model.profile import profile_variant
 from gpulab.model.unrolling import without_unrolling
 from gpulab.profiling.speedup import time_variant
@@ -132,6 +133,21 @@ def test_atomic_operation_takes_time_whether_its_result_is_used_or_not(device, c
     arrays = device.zeros(1, np.float32), device.zeros(1 << 16, np.float32)
     profile = gpulab.profile(device.compile(source, "count"), 256, 256, arrays)
     assert profile.bottleneck == "atomics"
+
+
+def test_scattered_requests_of_several_sms_do_not_join(device):
+    source = """
+    extern "C" __global__ void gather(const float* from, float* to)
+    {
+        unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+        to[i] = from[(i * 2654435761u) >> 14];
+    }
+    """
+    n, spec = 1 << 20, gpulab.gpu("h200")
+    arrays = device.zeros(1 << 18, np.float32), device.zeros(n, np.float32)
+    profile = gpulab.profile(device.compile(source, "gather"), n // 256, 256, arrays)
+    lookups_ms = 64 * n / (architecture(spec).l2_bytes_per_cycle * spec.boost_clock_mhz * 1e3)
+    assert profile.terms["L2"] > 0.7 * lookups_ms
 
 
 def test_block_size_with_lower_occupancy_is_not_faster(device):

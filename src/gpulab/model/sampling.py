@@ -468,6 +468,8 @@ def _traffic(
 
     units = execution_units(spec, architecture, spec.warps(recording.threads))
     usual, in_flight = loads_per_stall(code, units), requests_since_stall(code)
+    # A request cannot join another one of an earlier turn if that has arrived meanwhile.
+    longest = int(architecture.l2_cycles / _turn_cycles(last, spec.sms))
     traffic = cache_traffic(
         [_wave(trace, caches) for trace in recording.waves],
         CacheShape(l1_bytes, architecture.l1_ways),
@@ -475,7 +477,7 @@ def _traffic(
         sites=len(last.sites),
         turns=last.requests,
         skip=0 if last.ended else last.requests // 2,
-        windows=[in_flight.get(row or 0, usual) for row, _ in last.sites],
+        windows=[min(in_flight.get(row or 0, usual), longest) for row, _ in last.sites],
         clusters=architecture.l2_clusters,
     )
     # Several sites may belong to one row; the one with the most requests comes last.
@@ -486,6 +488,13 @@ def _traffic(
             parts = [result[row], one] if row in result and is_fragment else [one]
             result[row] = SiteTraffic.weighted_sum((1.0, part) for part in parts)
     return result
+
+
+def _turn_cycles(trace: TracedWave, sms: int) -> float:
+    """Return the cycles in which L1 looks up the lines of a request of each warp of an SM, one per cycle."""
+    lines = trace.words[np.arange(trace.words.shape[1]) < trace.used[:, None]]
+    requests = np.count_nonzero(lines & np.uint64(32))
+    return max(len(trace.used) / min(sms, trace.blocks) * len(lines) / max(requests, 1), 1.0)
 
 
 def _wave(trace: TracedWave, sms: int) -> WaveTrace:
