@@ -493,8 +493,9 @@ def _traffic(
 def _turn_cycles(trace: TracedWave, sms: int) -> float:
     """Return the cycles in which L1 looks up the lines of a request of each warp of an SM, one per cycle."""
     lines = trace.words[np.arange(trace.words.shape[1]) < trace.used[:, None]]
-    requests = np.count_nonzero(lines & np.uint64(32))
-    return max(len(trace.used) / min(sms, trace.blocks) * len(lines) / max(requests, 1), 1.0)
+    requests = max(int(np.count_nonzero(lines & np.uint64(32))), 1)
+    warps = len(trace.used) / min(sms, trace.blocks)
+    return max(warps * len(lines) / requests, 1.0)
 
 
 def _wave(trace: TracedWave, sms: int) -> WaveTrace:
