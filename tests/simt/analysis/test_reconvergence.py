@@ -71,7 +71,8 @@ def graphs(draw: st.DrawFn) -> list[Block]:
 
 @given(graphs(), st.sets(st.integers(0, 8)), st.frozensets(st.integers(0, 8)))
 def test_frontiers_of_random_graphs(blocks: list[Block], divergent: set[int], spins: frozenset[int]) -> None:
-    assert frontiers(blocks, divergent, spins) == reference_frontiers(blocks, divergent, spins)
+    past = rendezvous_blocks(blocks)
+    assert frontiers(blocks, divergent, spins, past) == reference_frontiers(blocks, divergent, spins)
 
 
 def kernel_with_lock(branches: int) -> str:

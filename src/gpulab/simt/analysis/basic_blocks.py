@@ -111,7 +111,8 @@ def writes(item: Instruction) -> tuple[str, ...]:
         return tuple(f"{name}+0" for name in item.call.results)
     if not has_result(item) or not item.operands:
         return ()
-    return tuple(registers_of(item.operands[:1]))
+    first = item.operands[0]
+    return (first.name,) if isinstance(first, Reg) else tuple(registers_of((first,)))
 
 
 def reads(item: Instruction) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from gpulab.simt.analysis.basic_blocks import Block, ControlFlow, is_warp_sync, 
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Instruction, Reg, Sym
 
-__all__ = ["blocks_past", "blocks_without_path", "build_control_flow"]
+__all__ = ["blocks_past", "blocks_without_path", "build_control_flow", "predecessors"]
 
 Edges = dict[int, tuple[int, ...]]
 
@@ -228,40 +228,40 @@ def _is_function_label(name: str) -> bool:
     return name.endswith(":enter") and "@" not in name
 
 
-def blocks_past(blocks: list[Block], barrier: int) -> frozenset[int]:
+def blocks_past(blocks: list[Block], edges: dict[int, list[int]], barrier: int) -> frozenset[int]:
     """Return the blocks from which no lane can still reach the barrier that ends a block.
 
     They can be reached from the barrier by increasing block numbers, and the kernel's end can be reached from
     them without passing the barrier. Lanes elsewhere may still reach it, or exit; so may lanes that have
-    passed it and are suspended inside a loop, while others are an iteration ahead.
+    passed it and are suspended inside a loop, while others are an iteration ahead. `edges` are the
+    `predecessors` of the blocks.
     """
     after = {barrier}
     for block in blocks[barrier:]:  # numbers increase along the path, so one pass is enough
         if block.number in after:
             after |= {t for t in block.targets if t > block.number}
 
-    predecessors = _predecessors(blocks)
     successors = {b.number: list(b.targets) for b in blocks}
 
-    can_end = _reachable([b.number for b in blocks if b.end == "exit"], predecessors, barrier)
+    can_end = _reachable([b.number for b in blocks if b.end == "exit"], edges, barrier)
     bypassing = _reachable([0], successors, barrier)
-    returning = _reachable(predecessors.get(barrier, []), predecessors, barrier)
+    returning = _reachable(edges.get(barrier, []), edges, barrier)
     return frozenset((after & can_end) - (returning - bypassing) - {barrier})
 
 
-def blocks_without_path(blocks: list[Block], number: int) -> frozenset[int]:
-    """Return the other blocks from which no path leads to a block."""
-    predecessors = _predecessors(blocks)
-    reaching = _reachable(predecessors.get(number, []), predecessors, number)
+def blocks_without_path(blocks: list[Block], edges: dict[int, list[int]], number: int) -> frozenset[int]:
+    """Return the other blocks from which no path leads to a block; see `blocks_past` for `edges`."""
+    reaching = _reachable(edges.get(number, []), edges, number)
     return frozenset(b.number for b in blocks) - reaching - {number}
 
 
-def _predecessors(blocks: list[Block]) -> dict[int, list[int]]:
-    predecessors: dict[int, list[int]] = {}
+def predecessors(blocks: list[Block]) -> dict[int, list[int]]:
+    """Return the blocks that may continue at each block."""
+    edges: dict[int, list[int]] = {}
     for block in blocks:
         for target in block.targets:
-            predecessors.setdefault(target, []).append(block.number)
-    return predecessors
+            edges.setdefault(target, []).append(block.number)
+    return edges
 
 
 def _reachable(start: list[int], edges: dict[int, list[int]], excluded: int) -> set[int]:

@@ -16,7 +16,7 @@ from math import gcd
 from gpulab.simt.analysis import lane_shapes
 from gpulab.simt.analysis.basic_blocks import Block, ControlFlow, has_result, writes
 from gpulab.simt.analysis.lane_shapes import UNIFORM, VARYING, LaneShape, affine, join, low_zeros
-from gpulab.simt.analysis.reconvergence import exit_blocks, find_spin_loops, frontiers
+from gpulab.simt.analysis.reconvergence import exit_blocks, find_spin_loops, frontiers, rendezvous_blocks
 from gpulab.simt.ptx.inlining import FlatFunction
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
@@ -81,6 +81,8 @@ class DivergenceAnalysis:
         Blocks in which a thread only exits.
     spin_loops : frozenset of int
         Heads of loops that may wait for another thread.
+    past : dict
+        As returned by `rendezvous_blocks`.
     """
 
     shapes: dict[str, LaneShape]
@@ -90,6 +92,7 @@ class DivergenceAnalysis:
     width: int
     exits: frozenset[int]
     spin_loops: frozenset[int]
+    past: dict[int, frozenset[int]]
 
 
 def analyse(
@@ -146,6 +149,7 @@ class _Solver:
         self.width, self.all_varying = width, all_varying
         self.lead = lead_axis(block_dim)
         self.spin_loops = find_spin_loops(flow.blocks)
+        self.past = rendezvous_blocks(flow.blocks)
         self.has_local = any(variable.space == "local" for variable in flat.variables.values())
         self.shapes: dict[str, LaneShape] = {}
         self.forced: set[str] = set(flat.registers) if all_varying else set()  # registers made varying
@@ -159,7 +163,7 @@ class _Solver:
                 for b in self.flow.blocks
                 if b.condition is not None and self.shapes.get(b.condition.name, UNIFORM).kind == "varying"
             }
-            frontier = frontiers(self.flow.blocks, divergent, self.spin_loops)
+            frontier = frontiers(self.flow.blocks, divergent, self.spin_loops, self.past)
             preserved = [frozenset().union(*(self.flow.live_in[n] for n in others)) for others in frontier]
 
             demoted = {
@@ -172,7 +176,7 @@ class _Solver:
             if demoted <= self.forced:
                 exits = exit_blocks(self.flow.blocks)
                 return DivergenceAnalysis(
-                    self.shapes, divergent, frontier, preserved, self.width, exits, self.spin_loops
+                    self.shapes, divergent, frontier, preserved, self.width, exits, self.spin_loops, self.past
                 )
             self.forced |= demoted
 

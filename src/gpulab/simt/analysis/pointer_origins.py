@@ -39,15 +39,16 @@ def stored_parameters(flow: ControlFlow, offsets: Mapping[str, int]) -> list[int
         for name, offset in _loaded_parameters(item, offsets):
             origins.setdefault(name, set()).add(offset)
 
+    computed = [(reads(item), writes(item)) for item in items if not has_address(item) and item.op != "setp"]
     grows = True
     while grows:
         grows = False
-        for item in items:
-            if has_address(item) or item.op == "setp":
+        for operands, results in computed:
+            sources = [name for name in operands if name in origins or name in unknown]
+            if not sources:
                 continue
-            sources = [name for name in reads(item) if name in origins or name in unknown]
             found = set().union(*(origins.get(name, ()) for name in sources))
-            for name in writes(item) if sources else ():
+            for name in results:
                 known = origins.setdefault(name, set())
                 grows |= not found <= known
                 known |= found

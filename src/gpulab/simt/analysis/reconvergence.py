@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 
 from gpulab.simt.analysis.basic_blocks import Block, reads, writes
-from gpulab.simt.analysis.control_flow import blocks_past, blocks_without_path
+from gpulab.simt.analysis.control_flow import blocks_past, blocks_without_path, predecessors
 
 __all__ = [
     "deferred_blocks",
@@ -40,8 +40,9 @@ def rendezvous_blocks(blocks: list[Block]) -> dict[int, frozenset[int]]:
     A `.sync` instruction names the lanes that it waits for, also those that have passed by it in an iteration
     of a loop and come to it in a later one.
     """
-    past = {b.number: blocks_past(blocks, b.number) for b in blocks if b.end == "barrier"}
-    return past | {b.number: blocks_without_path(blocks, b.number) for b in blocks if b.warp_sync}
+    edges = predecessors(blocks)
+    past = {b.number: blocks_past(blocks, edges, b.number) for b in blocks if b.end == "barrier"}
+    return past | {b.number: blocks_without_path(blocks, edges, b.number) for b in blocks if b.warp_sync}
 
 
 def deferred_blocks(
@@ -84,7 +85,12 @@ def resume_order(
     return [n for n in order if n <= max(real)], occupied
 
 
-def frontiers(blocks: list[Block], divergent: set[int], spin_loops: frozenset[int]) -> list[frozenset[int]]:
+def frontiers(
+    blocks: list[Block],
+    divergent: set[int],
+    spin_loops: frozenset[int],
+    past: dict[int, frozenset[int]],
+) -> list[frozenset[int]]:
     """Return the frontier of every block.
 
     Parameters
@@ -95,9 +101,10 @@ def frontiers(blocks: list[Block], divergent: set[int], spin_loops: frozenset[in
         Blocks whose branch can diverge.
     spin_loops : frozenset of int
         Heads of loops in which lanes yield to suspended lanes (see `find_spin_loops`).
+    past : dict
+        As returned by `rendezvous_blocks`.
     """
     exits = exit_blocks(blocks)
-    past = rendezvous_blocks(blocks)
     past_bits = {number: sum(1 << n for n in behind) for number, behind in past.items()}
     rendezvous_bits = sum(1 << n for n in past)
     frontier_bits = [0] * len(blocks)  # sets of blocks as bits: kernels of 500 blocks take thousands of steps

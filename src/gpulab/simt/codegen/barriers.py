@@ -31,7 +31,7 @@ def barrier(cg: CodegenContext, block: Block, point: SuspendPoint) -> None:
     assert item is not None
     check(item)
     mask = cg.mask()
-    past = cg.past[block.number]
+    past = cg.analysis.past[block.number]
     for number in sorted(cg.analysis.frontier[block.number]):
         others = b.value(f"load i32, ptr {cg.suspended[number]}")
         diverged, converged = b.new_label("diverged"), b.new_label("converged")
@@ -72,7 +72,7 @@ def converge(cg: CodegenContext, block: Block) -> None:
     b = cg.b
     assert block.warp_sync is not None
     named = cg.combine_masks("or", cg.operand(synchronized_lanes(block.warp_sync), "i32"))
-    past = cg.past[block.number]
+    past = cg.analysis.past[block.number]
     for number in sorted(cg.analysis.frontier[block.number] - past - {block.number}):
         others = b.value(f"load i32, ptr {cg.suspended[number]}")
         missing = b.value(f"and i32 {others}, {named}")

@@ -131,7 +131,6 @@ class CodegenContext(KernelContext):
 
         # Set while the function is lowered.
         self.uses_dispatcher = False  # one place in the code finds the next block with lanes
-        self.past: dict[int, frozenset[int]] = {}  # see `reconvergence.rendezvous_blocks`
         self.saved_at: dict[str, int] = {}  # offset of each register in the warp's save area
         self.saved_bytes = 0
         self.saved_before_loop: dict[int, tuple[str, ...]] = {}  # by first block; see `suspension`

@@ -12,7 +12,7 @@ from __future__ import annotations
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.analysis.reconvergence import deferred_blocks, rendezvous_blocks, resume_order, target_sets
+from gpulab.simt.analysis.reconvergence import deferred_blocks, resume_order, target_sets
 from gpulab.simt.codegen import barriers, special_registers, suspension
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import MALFORMED, PSEUDO_HANDLERS, lower_instruction
@@ -38,7 +38,6 @@ class Lowering(CodegenContext):
         """Return the definition of `@warp`, with the helper functions and declarations that it needs."""
         b = self.b
         frontier = self.analysis.frontier
-        self.past = rendezvous_blocks(self.flow.blocks)
         self.uses_dispatcher = self.count_comparisons() > MAX_COMPARISONS
         self.dispatchers: dict[frozenset[int], str] = {}  # labels, by the blocks that are tried last
         if self.uses_dispatcher:
@@ -196,7 +195,7 @@ class Lowering(CodegenContext):
         b = self.b
         frontier = self.analysis.frontier[block.number]
         exits = self.analysis.exits
-        order, occupied = resume_order(frontier, tuple(sent), exits, self.past)
+        order, occupied = resume_order(frontier, tuple(sent), exits, self.analysis.past)
         stays = [n for n in sent if n not in exits]
         use_dispatcher = self.uses_dispatcher and len(order) > LONG_CHAIN
         lanes: dict[int, str] = {}
@@ -211,7 +210,7 @@ class Lowering(CodegenContext):
         if use_dispatcher:
             for number in stays:
                 b.line(f"store i32 {lanes[number]}, ptr {self.suspended[number]}")
-            deferred = deferred_blocks(frontier, set(stays), self.past)
+            deferred = deferred_blocks(frontier, set(stays), self.analysis.past)
             b.jump(self.dispatchers.setdefault(deferred, f"dispatch{len(self.dispatchers)}"))
             return
 
@@ -245,7 +244,9 @@ class Lowering(CodegenContext):
         """Return the number of comparisons in all long chains that `dispatch` would emit."""
         lengths = [
             len(
-                resume_order(self.analysis.frontier[block.number], targets, self.analysis.exits, self.past)[0]
+                resume_order(
+                    self.analysis.frontier[block.number], targets, self.analysis.exits, self.analysis.past
+                )[0]
             )
             for block in self.flow.blocks
             for targets in target_sets(block, self.analysis.divergent)

@@ -274,7 +274,9 @@ def lower(
     local, local_bytes = place_variables(
         [(v.name, v.size, v.align) for v in flat.variables.values() if v.space == "local"]
     )
-    symbols = {v.name: number for number, v in enumerate(referenced_variables(module))}
+    if "variables" not in module.analyses:
+        module.analyses["variables"] = [variable.name for variable in referenced_variables(module)]
+    symbols = {variable: number for number, variable in enumerate(module.analyses["variables"])}
 
     table = ConstantTable() if instrumentation.shared and not fallback else None
     if table:

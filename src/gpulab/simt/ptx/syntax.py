@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from gpulab.errors import UsageError
@@ -136,7 +137,7 @@ class Instruction:
     call: Call | None = None
     row: int = 0
 
-    @property
+    @cached_property
     def op(self) -> str:
         """The operation, without modifiers."""
         return self.parts[0]
