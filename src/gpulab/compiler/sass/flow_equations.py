@@ -66,6 +66,7 @@ class FlowGraph:
             self._to.setdefault(end, []).append(number)
             self._between.setdefault((start, end), []).append(number)
         self._solved: dict[int, Equation] = {}  # in reduced row echelon form, by their pivots
+        self._containing: dict[int, set[int]] = {}  # the pivots of the solved equations with an edge
 
     def out(self, block: int, value: float = 0.0) -> Equation:
         """Return the equation: the counts of the edges from a block add up to `value`."""
@@ -87,10 +88,16 @@ class FlowGraph:
 
         pivot = max(rest.coefficients, key=lambda edge: (abs(rest.coefficients[edge]), -edge))
         rest = Equation({}).plus(rest, 1 / rest.coefficients[pivot])
-        for number, solved in self._solved.items():
-            if pivot in solved.coefficients:
-                self._solved[number] = solved.plus(rest, -solved.coefficients[pivot])
-        self._solved[pivot] = rest
+        changed = {
+            number: self._solved[number].plus(rest, -self._solved[number].coefficients[pivot])
+            for number in self._containing.pop(pivot, ())
+        }
+        changed[pivot] = rest
+        self._solved |= changed
+        for edge in rest.coefficients.keys() - {pivot}:
+            users = self._containing.setdefault(edge, set())
+            users.difference_update(changed)
+            users.update(number for number, solved in changed.items() if edge in solved.coefficients)
         return True
 
     def value(self, equation: Equation) -> int | None:

@@ -11,6 +11,7 @@ import struct
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 
 from gpulab.compiler.elf import SHT_SYMTAB, Section
 
@@ -36,8 +37,12 @@ class LineTable:
 
     def place(self, address: int) -> tuple[str, int]:
         """Return the file and the line of an instruction; ("", 0) if there is none."""
-        number = bisect_right(self.rows, address, key=lambda row: row[0])
+        number = bisect_right(self._addresses, address)
         return self.rows[number - 1][1:] if number else ("", 0)
+
+    @cached_property
+    def _addresses(self) -> list[int]:
+        return [address for address, _, _ in self.rows]
 
 
 def line_tables(all_sections: list[Section], name: str) -> dict[str, LineTable]:

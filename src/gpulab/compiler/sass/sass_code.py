@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 __all__ = ["MachineBlock", "MachineCode", "MachineInstruction", "without_padding"]
 
@@ -40,7 +40,11 @@ class Control:
     @classmethod
     def decode(cls, instruction: bytes) -> Control:
         """Return the control information of the 16 bytes of an instruction."""
-        bits = int.from_bytes(instruction, "little") >> 105
+        return cls._of(int.from_bytes(instruction, "little") >> 105 & (1 << 17) - 1)
+
+    @classmethod
+    @cache
+    def _of(cls, bits: int) -> Control:
         written, read = bits >> 5 & 7, bits >> 8 & 7
         return cls(
             stall=bits & 15,
