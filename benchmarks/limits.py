@@ -78,7 +78,9 @@ def printed(kernel: str, number: int, idea: str) -> Version:
     """Return a version that grading/solutions.md prints in full; 0 is the only one of its step."""
     page = (ROOT / "grading" / "solutions.md").read_text(encoding="utf-8")
     for text in re.findall(r"```c\n(.*?)```", page, re.DOTALL):
-        if text.startswith(f"// %%cuda {kernel} ") and (f"\n// Version {number}" in text or not number):
+        if text.startswith(f"// %%cuda {kernel} ") and (
+            re.search(rf"\n// Version {number}\b", text) or not number
+        ):
             return Version(number, idea, text)
     raise ValueError(f"grading/solutions.md does not print version {number} of {kernel}")
 
@@ -99,6 +101,12 @@ def versions() -> dict[str, list[Version]]:
     vectors = solution("stencil.opt_4", 4, "z split over blocks: the solution")
     slices = printed("matmul.K6", 3, "two slices of each, one barrier per slice")
     copies = printed("matmul.K6", 8, "8 x 16 sums by half as many threads, three slices")
+    interleaved = printed("matmul.K6", 11, "lanes interleaved")
+    serpentine = interleaved.changed(
+        10,
+        "sums in a serpentine order",
+        ("li = lane / 2 % 8, lj = lane / 16 * 2 + lane % 2", "li = lane % 8, lj = lane / 8"),
+    )
     two_slices, square = ("SLICES = 3", "SLICES = 2"), "--block 16 16 --tile 8 8"
     return {
         "stencil.opt_4": [
@@ -127,6 +135,13 @@ def versions() -> dict[str, list[Version]]:
             ),
             copies.changed(7, "single stores", two_slices, geometry=square),
             copies,
+            serpentine.changed(
+                9,
+                "values of the next k read while those of this k are used",
+                ("int u = v % 2 ? TILE_X - 1 - w : w;", "int u = w;"),
+            ),
+            serpentine,
+            interleaved,
         ],
     }
 
