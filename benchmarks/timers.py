@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,11 +34,11 @@ from gpulab.views.tables.number_format import byte_size
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "tests" / "kernels"
-FIGURES = ROOT / "benchmarks" / "figures" / "timers-h200.json"
+FIGURES = tuple(ROOT / "benchmarks" / "figures" / f"timers-{gpu}.json" for gpu in ("h100", "h200"))
 PAGE = ROOT / "docs" / "timers.md"
 
 REPEATS = 20  # launches that gpulab and CuPy time
-ROW_US = 5000.0  # length of a row of launches that CuPy times
+ROW_US = 5000.0  # length of the shorter row of launches that CuPy times
 PROFILED, UNPROFILED = 7, 20  # launches that ncu times, and that run before them
 TIME, CLOCK = "gpu__time_duration.sum", "smsp__cycles_elapsed.avg.per_second"
 LONG_US = 100.0  # from this time on, gpulab and ncu should agree within TOLERANCE
@@ -124,13 +124,20 @@ def measure(device: Any, launch: TimedLaunch) -> dict[str, Any]:
         for _ in range(count):
             function(*sizes, tuple(args))
 
-    for name, count in (("cupyx", 1), ("cupyx_row", in_row)):
-        perf = cupyx_benchmark(
-            launches, (count,), name=launch.name, n_repeat=REPEATS, n_warmup=max(2, UNPROFILED // count)
-        )
-        times = sorted(float(time) * 1e6 / count for time in perf.gpu_times.ravel())
-        row[name] = {"median": statistics.median(times), "low": times[0], "high": times[-1], "row": count}
+    def times(count: int) -> list[float]:
+        warm_up = max(2, UNPROFILED // count)
+        perf = cupyx_benchmark(launches, (count,), n_repeat=REPEATS, n_warmup=warm_up)
+        return [float(time) * 1e6 for time in perf.gpu_times.ravel()]
+
+    rows = zip(times(in_row), times(2 * in_row), strict=True)
+    added = [(longer - shorter) / in_row for shorter, longer in rows]
+    row["cupyx"] = _spread(times(1))
+    row["cupyx_added"] = {**_spread(added), "row": in_row}
     return row
+
+
+def _spread(times: Sequence[float]) -> dict[str, float]:
+    return {"median": statistics.median(times), "low": min(times), "high": max(times)}
 
 
 def _cupy_function(kernel: Kernel) -> Any:
@@ -206,7 +213,7 @@ def measure_all(out: Path) -> None:
         "launches": rows,
     }
     out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    print(page(figures))
+    print(page([figures]))
 
 
 # -- page ----------------------------------------------------------------------------------------------
@@ -223,19 +230,25 @@ off. *warm*: L2 holds what the launch before left there. *cold*: gpulab reads tw
 launch, and ncu flushes all caches (`--cache-control all`). A kernel that is shorter than its launch is timed
 as a graph of many launches, which `graph` marks. Its mean is below ncu's time, because the GPU prepares a
 launch of a graph while the one before runs; two events around a single launch add about 1.5 us instead.
+
+CuPy waits for the GPU, records an event, launches and records another event. The first event therefore
+happens before the host has launched the kernel, and the time contains this part of the launch, whatever the
+kernel takes. gpulab's delay kernel leaves it out, as Nsight Compute does. To compare the two, CuPy times a
+row of n launches and one of 2n: the difference, divided by n, is the time of a launch without this part.
 """
 
 
-def page(figures: Mapping[str, Any]) -> str:
-    """Return the text of docs/timers.md."""
-    return "\n".join([HEAD.format(repeats=REPEATS, profiled=PROFILED), *_body(figures), ""])
+def page(figures: Iterable[Mapping[str, Any]]) -> str:
+    """Return the text of docs/timers.md: a section for each GPU."""
+    head = HEAD.format(repeats=REPEATS, profiled=PROFILED)
+    return "\n".join([head, *(line for each in figures for line in _section(each))])
 
 
-def _body(figures: Mapping[str, Any]) -> Iterator[str]:
+def _section(figures: Mapping[str, Any]) -> Iterator[str]:
     rows: Sequence[Mapping[str, Any]] = figures["launches"]
-    where = f"{figures['device']}, driver {figures['driver']}, NVRTC {figures['nvrtc']}, {figures['date']}"
-    yield f"Measured on an {where}.\n"
-    yield "## Nsight Compute\n"
+    yield f"## {figures['device']}\n"
+    yield f"Driver {figures['driver']}, NVRTC {figures['nvrtc']}, {figures['date']}.\n"
+    yield "### Nsight Compute\n"
     yield "| launch | L2 | gpulab | p20 to p80 | ncu | difference | SM clock, gpulab / ncu (MHz) |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
@@ -256,32 +269,36 @@ def _body(figures: Mapping[str, Any]) -> Iterator[str]:
             f"\nL2 {l2}: {within} of {len(long)} launches of {LONG_US:.0f} us or more agree within "
             f"{TOLERANCE:.0%}; the largest difference is {most:.1%}."
         )
-    yield "\n## CuPy\n"
-    if not all("cupyx_row" in row for row in rows):
-        yield "Not measured."
-        return
-    yield "| launch | gpulab | CuPy, one launch | fastest to slowest | launches in a row | CuPy, row |"
-    yield "|---|---|---|---|---|---|"
+    if all("cupyx_added" in row for row in rows):
+        yield "\n### CuPy\n"
+        yield from _cupy_table(rows)
+    yield ""
+
+
+def _cupy_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield "| launch | gpulab | CuPy, one launch | low to high | n | difference / n | low to high |"
+    yield "|---|---|---|---|---|---|---|"
     for row in rows:
-        own, alone, several = row["gpulab_warm"], row["cupyx"], row["cupyx_row"]
+        own, alone, added = row["gpulab_warm"], row["cupyx"], row["cupyx_added"]
         yield (
             f"| {row['name']} | {own['median']:.1f} | {alone['median']:.1f} | "
-            f"{alone['low']:.1f} to {alone['high']:.1f} | {several['row']} | "
-            f"{several['median']:.1f} ({several['low']:.1f} to {several['high']:.1f}) |"
+            f"{alone['low']:.1f} to {alone['high']:.1f} | {added['row']} | "
+            f"{added['median']:.1f} | {added['low']:.1f} to {added['high']:.1f} |"
         )
+    long = [row for row in rows if row["gpulab_warm"]["median"] >= LONG_US]
+    near = [abs(row["gpulab_warm"]["median"] / row["cupyx_added"]["median"] - 1) for row in long]
+    within = sum(map(within_cupyx, long))
     yield (
-        "\nCuPy waits for the GPU, records an event, launches and records another event. The first event "
-        "therefore happens\nbefore the host has launched the kernel, and the time contains this part of the "
-        "launch, whatever the kernel takes.\nIn a row of launches of 5 ms it counts once. gpulab's delay "
-        "kernel leaves it out, as Nsight Compute does."
+        f"\nFor {within} of {len(long)} launches of {LONG_US:.0f} us or more, gpulab's time is between the "
+        f"lowest and the highest of {REPEATS}\ndifferences. The largest difference to their median is "
+        f"{max(near, default=0.0):.1%}."
     )
-    single = [row for row in rows if row["gpulab_warm"]["launches_per_sample"] == 1]
-    near = [abs(row["gpulab_warm"]["median"] / row["cupyx_row"]["median"] - 1) for row in single]
-    within = sum(map(within_cupyx, single))
-    yield (
-        f"\nOf the {len(single)} launches that gpulab times one by one, {within} are between the fastest and "
-        f"the slowest row. The largest\ndifference to the median of the rows is {max(near):.1%}."
-    )
+
+
+def read_figures(file: Path) -> dict[str, Any]:
+    """Return the figures of one GPU."""
+    figures: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return figures
 
 
 def difference(row: Mapping[str, Any], l2: str) -> float:
@@ -291,18 +308,18 @@ def difference(row: Mapping[str, Any], l2: str) -> float:
 
 
 def within_cupyx(row: Mapping[str, Any]) -> bool:
-    """Return True if gpulab's time is between the fastest and the slowest row that CuPy measured."""
-    return bool(row["cupyx_row"]["low"] <= row["gpulab_warm"]["median"] <= row["cupyx_row"]["high"])
+    """Return True if gpulab's time is within the spread of CuPy's times without the host's part."""
+    return bool(row["cupyx_added"]["low"] <= row["gpulab_warm"]["median"] <= row["cupyx_added"]["high"])
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.timers", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")) / FIGURES.name)
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")) / "timers.json")
     parser.add_argument("--page", action="store_true", help="write docs/timers.md")
     parser.add_argument("--profiled", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.page:
-        PAGE.write_text(page(json.loads(FIGURES.read_text(encoding="utf-8"))), encoding="utf-8")
+        PAGE.write_text(page(map(read_figures, FIGURES)), encoding="utf-8")
     elif options.profiled:
         import gpulab
 
