@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -173,3 +173,41 @@ def test_cooperative_groups_do_without_libcuxx_where_they_can(
     with pytest.raises(CompileError, match="undeclared") if value == "undeclared" else nullcontext():
         compile_program(GROUPS.format(value=value))
     assert ["-D_CG_LIMIT_INCLUDED_DEPENDENCIES" in options for options in flags] == [True, False][:runs]
+
+
+BARRIER = """#include <cuda/barrier>
+
+__global__ void wait_for_all(float* x)
+{{
+    __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+    if (threadIdx.x == 0)
+        init(&barrier, blockDim.x);
+    __syncthreads();
+    barrier.arrive_and_wait();
+    {statement}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "runs"),
+    [
+        ("x[threadIdx.x] = 1;", [True]),
+        ("undeclared = 1;", [True]),
+        ("cuda::ptx::exit();", [False]),
+        ("\n#define PTX pt##x\ncuda::PTX::exit();", [True, False] * 2),  # `##`: to PTX first
+    ],
+)
+def test_barriers_do_without_ptx_functions_where_they_can(
+    monkeypatch: pytest.MonkeyPatch, statement: str, runs: list[bool]
+) -> None:
+    compile_text, stood_in = nvrtc.compile_text, list[bool]()
+
+    def recording(text: str, options: Sequence[str], headers: Mapping[str, str], *rest: Any) -> Any:
+        stood_in.append("cuda/ptx" in headers)
+        return compile_text(text, options, headers, *rest)
+
+    monkeypatch.setattr(nvrtc, "compile_text", recording)
+    monkeypatch.setattr(store, "load", lambda key: None)
+    with pytest.raises(CompileError, match="undeclared") if "undeclared" in statement else nullcontext():
+        compile_program(BARRIER.format(statement=statement))
+    assert stood_in == runs

@@ -15,7 +15,7 @@ from gpulab.compiler.extraction.host_code import without_host_code
 from gpulab.compiler.mangling import kernel_names, plain_name
 from gpulab.compiler.module_variables import module_variables
 from gpulab.compiler.preprocess.c_headers import IMPLICIT_HEADER, implicit_definitions
-from gpulab.compiler.preprocess.headers import include_folders, own_headers
+from gpulab.compiler.preprocess.headers import PTX_ALL, include_folders, own_headers
 from gpulab.compiler.preprocess.includes import CheckedText, check_source
 from gpulab.compiler.preprocess.options import check_options
 from gpulab.compiler.preprocess.phases import SourceText, read_source
@@ -31,6 +31,9 @@ _NO_CACHE = "--no-cache"
 # Cooperative groups then use their own type traits. NVRTC needs 0.9 s for those of libcu++.
 _GROUPS_ALONE = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
 _LIBCUXX = ("cuda/", "cub/", "thrust/")
+# With its limit for NVRTC, 16, the macros of libcu++'s type lists take 2 s to expand; nvcc has 10.
+_SHORT_TYPE_LISTS = "-D_CCCL_META_UNROLL_LIMIT=10"
+_LACKS_PTX = re.compile(r"\bcuda(?:::|/__)ptx\b")  # in an error, for lack of a part of <cuda/ptx>
 # An unfinished kernel always has names that are declared (177) or set (550) but never used: no warning helps.
 _SUPPRESS_UNUSED = "--diag-suppress=177,550"
 _INT128 = "--device-int128"  # nvcc has `__int128` without an option
@@ -114,6 +117,7 @@ def _compile(
         _SUPPRESS_UNUSED,
         _NO_CACHE,
         *(f"-I{folder}" for folder in folders),
+        *([_SHORT_TYPE_LISTS] if folders else []),
         *([f"--pre-include={IMPLICIT_HEADER}"] if implicit else []),
     ]
 
@@ -149,13 +153,18 @@ def _compile(
 def _run(
     checked: CheckedText, flags: Sequence[str], headers: Mapping[str, str], expressions: Sequence[str]
 ) -> nvrtc.NvrtcOutput:
-    """Run NVRTC; cooperative groups do without libcu++ if the source allows it."""
+    """Run NVRTC with a part of NVIDIA's headers, and with all of them if the source needs more than the part.
+
+    Cooperative groups do without libcu++, and <cuda/barrier> without most of <cuda/ptx>.
+    """
     groups = any(name.startswith("cooperative_groups") for name in checked.headers)
-    if groups and not any(name.startswith(_LIBCUXX) for name in checked.headers):
-        output = nvrtc.compile_text(checked.text, [*flags, _GROUPS_ALONE], headers, expressions)
-        if output.ok:
-            return output
-    return nvrtc.compile_text(checked.text, flags, headers, expressions)
+    alone = groups and not any(name.startswith(_LIBCUXX) for name in checked.headers)
+    fewer = [*flags, _GROUPS_ALONE] if alone else flags
+    output = nvrtc.compile_text(checked.text, fewer, headers, expressions)
+    if output.ok or not (alone or (PTX_ALL in headers and _LACKS_PTX.search(output.log))):
+        return output
+    all_headers = {name: text for name, text in headers.items() if name != PTX_ALL}
+    return nvrtc.compile_text(checked.text, flags, all_headers, expressions)
 
 
 def ptx_program(text: str) -> Program:

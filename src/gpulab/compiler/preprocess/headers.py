@@ -25,6 +25,7 @@ from gpulab.errors import UsageError
 __all__ = [
     "NVIDIA_HEADERS",
     "OWN_HEADERS",
+    "PTX_ALL",
     "allowed_headers",
     "header_of",
     "include_folders",
@@ -84,6 +85,12 @@ _CUB_CLASSES = (
 _CUB_ALL = "cub/cub.cuh"  # see `own_headers`
 # Operators that CUB 3 has removed and that published kernels use, by name.
 _CUB_OPERATORS = {"Sum": "std::plus<>", "Max": "maximum<>", "Min": "minimum<>"}
+# <cuda/barrier> includes <cuda/ptx>, 3 MB of text, and uses only these of it; see `own_headers`.
+PTX_ALL = "cuda/ptx"
+_PTX_OF_BARRIERS = _paths(
+    "cuda/__ptx/instructions/{}.h",
+    "cp_async_bulk cp_async_bulk_commit_group cp_async_bulk_tensor cp_async_bulk_wait_group fence",
+)
 _CPP_STANDARD = _paths(
     "{}",
     "array bit complex concepts functional initializer_list numeric optional span tuple type_traits utility "
@@ -188,11 +195,12 @@ def own_headers(source: SourceText) -> dict[str, str]:
     """Return the texts of the headers that are written here, by name.
 
     NVIDIA's <cub/cub.cuh> includes all of CUB and takes many seconds. A kernel uses a class or two of it, so
-    that the one given here includes the headers of the classes that the source names.
+    that the one given here includes the headers of the classes that the source names. A source without "ptx"
+    uses <cuda/ptx> through <cuda/barrier> only.
     """
     used = {token.text for token in source.tokens if token.kind == "identifier"}
     names = [path for path in _CUB_CLASSES if _class_of(path) in used] or ["cub/util_type.cuh"]
-    lines = ["#pragma once", *(f"#include <{name}>" for name in names)]
+    lines = _include_lines(names)
     operators = [
         f"using {name} = ::cuda::{operator};"
         for name, operator in _CUB_OPERATORS.items()
@@ -201,7 +209,14 @@ def own_headers(source: SourceText) -> dict[str, str]:
     if operators:
         lines += ["#include <cuda/functional>", "#if CCCL_MAJOR_VERSION >= 3"]
         lines += ["namespace cub {", *operators, "}", "#endif"]
-    return {**OWN_HEADERS, _CUB_ALL: "\n".join([*lines, ""])}
+    texts = {_CUB_ALL: lines}
+    if "ptx" not in source.text:
+        texts[PTX_ALL] = _include_lines(_PTX_OF_BARRIERS)
+    return {**OWN_HEADERS, **{name: "\n".join([*text, ""]) for name, text in texts.items()}}
+
+
+def _include_lines(names: Iterable[str]) -> list[str]:
+    return ["#pragma once", *(f"#include <{name}>" for name in names)]
 
 
 def _class_of(path: str) -> str:
