@@ -137,6 +137,7 @@ class CodegenContext(KernelContext):
         self.canonical_at: dict[str, int] = {}  # the same for the canonical form (see `suspension`)
         self.canonical_bytes = 0
         self.fuel_slot = ""  # instructions left in the time slice
+        self.yielding: set[int] = set()  # suspend points at which a warp yields in a spin loop
         self.patience_slot = ""  # iterations of spin loops left before lanes yield
 
         self.joint_loads: dict[tuple[int, int], Any] = {}  # see `joint_loads`; by block and instruction

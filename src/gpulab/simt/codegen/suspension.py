@@ -18,7 +18,10 @@ complete barrier, they continue at once. Otherwise the scheduler stores the othe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
@@ -89,7 +92,7 @@ def plan_suspension(cg: CodegenContext) -> list[SuspendPoint]:
     first = 1 + (2 * FALLBACK - len(points) if cg.fallback else 0)
     if not cg.fallback and not cg.uses_dispatcher:
         cg.saved_before_loop = _saved_before_loops(cg)
-    changed = _changed_at_end(cg) if any(block.end == "barrier" for block in cg.flow.blocks) else []
+    changed = _changed_at_barriers(cg)
     for block in cg.flow.blocks:
         if block.end == "barrier":
             (target,) = block.targets
@@ -167,18 +170,31 @@ def _saved_before_loops(cg: CodegenContext) -> dict[int, tuple[str, ...]]:
     cg.saved_before_loop = {
         head: tuple(set().union(*(names for _, names in barriers))) for head, barriers in live.items()
     }
-    changed = _changed_at_end(cg)
+    changed = _changed_at_barriers(cg)
     return {
         head: tuple(sorted(set().union(*(names - changed[number] for number, names in barriers))))
         for head, barriers in live.items()
     }
 
 
-def _changed_at_end(cg: CodegenContext) -> list[set[str]]:
-    """Return for each block the registers that may have changed at its end since they were saved."""
+def _changed_at_barriers(cg: CodegenContext) -> dict[int, set[str]]:
+    """Return for each block with a barrier the registers that may have changed since they were saved."""
     blocks = cg.flow.blocks
-    changed = [{name for item in block.code for name in basic_blocks.writes(item)} for block in blocks]
-    entering = [set(cg.flat.registers), *(set() for _ in blocks[1:])]
+    barriers = [(b.number, b.targets[0], b.barrier) for b in blocks if b.barrier is not None]
+    if not barriers:
+        return {}
+
+    names = list(cg.flat.registers)
+    bits = {name: 1 << number for number, name in enumerate(names)}  # sets as integers: there are large ones
+
+    def set_of(members: Iterable[str]) -> int:
+        return reduce(or_, (bits.get(name, 0) for name in members), 0)
+
+    saved = {head: set_of(members) for head, members in cg.saved_before_loop.items()}
+    restored = {number: set_of(cg.flow.live_in[target]) for number, target, _ in barriers}
+    written = {number: set_of(basic_blocks.writes(barrier)) for number, _, barrier in barriers}
+    changed = [set_of(name for item in block.code for name in basic_blocks.writes(item)) for block in blocks]
+    entering = [(1 << len(names)) - 1, *(0 for _ in blocks[1:])]
     pending = {block.number for block in blocks}
     while pending:
         for block in blocks:  # in the order of the code, so that a block comes after most of its predecessors
@@ -191,17 +207,17 @@ def _changed_at_end(cg: CodegenContext) -> list[set[str]]:
             sent = dict.fromkeys((*block.targets, *cg.analysis.frontier[number]), changed[number])
             if block.end != "barrier":
                 for target in block.targets:
-                    if target > number and target in cg.saved_before_loop:
-                        sent[target] = changed[number].difference(cg.saved_before_loop[target])
+                    if target > number:
+                        sent[target] = changed[number] & ~saved.get(target, 0)
             elif block.targets[0] not in cg.analysis.frontier[number]:
-                assert block.barrier is not None
-                written = basic_blocks.writes(block.barrier)
-                sent[block.targets[0]] = (changed[number] - cg.flow.live_in[block.targets[0]]).union(written)
-            for other, names in sent.items():
-                if not names <= entering[other]:
-                    entering[other] |= names
+                sent[block.targets[0]] = changed[number] & ~restored[number] | written[number]
+            for other, registers in sent.items():
+                if registers & ~entering[other]:
+                    entering[other] |= registers
                     pending.add(other)
-    return changed
+    return {
+        number: {name for name, bit in bits.items() if bit & changed[number]} for number, _, _ in barriers
+    }
 
 
 def _canonical_layout(cg: CodegenContext) -> tuple[dict[str, int], int]:
@@ -395,14 +411,19 @@ def switch_lanes(cg: CodegenContext, block: int, mask: str, other: int, other_ma
 
 
 def yield_lanes(cg: CodegenContext, point: SuspendPoint) -> None:
-    """Suspend the warp at the end of every `PATIENCE`-th iteration of a spin loop."""
+    """Suspend the warp at the end of every `PATIENCE`-th iteration of a spin loop.
+
+    The branches back to a loop share the code that suspends the warp.
+    """
     b = cg.b
     left = b.value(f"sub i64 {b.value(f'load i64, ptr {cg.patience_slot}')}, 1")
     b.line(f"store i64 {left}, ptr {cg.patience_slot}")
-    stop, on = b.new_label("yields"), b.new_label("on")
+    stop, on = f"yields{point.number}", b.new_label("on")
     b.branch(b.value(f"icmp slt i64 {left}, 0"), stop, on, likely=False)
-    with cg.side_block(stop):
-        site = cg.loop_site(point.target)
-        b.line(f"store i64 {PATIENCE}, ptr {cg.patience_slot}")
-        suspend(cg, point, cg.mask_now(), site)
+    if point.number not in cg.yielding:
+        cg.yielding.add(point.number)
+        with cg.side_block(stop):
+            cg.invalidate_cache()
+            b.line(f"store i64 {PATIENCE}, ptr {cg.patience_slot}")
+            suspend(cg, point, cg.mask_now(), cg.loop_site(point.target))
     b.open(on)
