@@ -61,6 +61,62 @@ def test_decoded_instructions_are_those_of_nvdisasm(arch: int) -> None:
         ]
 
 
+TENSOR_PRODUCTS = """
+#define PRODUCT(form, d, a, b) \\
+    asm volatile("mma.sync.aligned." form " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \\
+        : "+" d(x[0]), "+" d(x[1]), "+" d(x[2]), "+" d(x[3]) \\
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#define SMALL(form, d, a, b) \\
+    asm volatile("mma.sync.aligned." form " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};" \\
+        : "+" d(x[0]), "+" d(x[1]), "+" d(x[2]), "+" d(x[3]) : "r"(a[0]), "r"(a[1]), "r"(b[0]))
+#define HALF(form, d, a, b) \\
+    asm volatile("mma.sync.aligned." form " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};" \\
+        : "+" d(x[0]), "+" d(x[1]) \\
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+extern "C" __global__ void k(TYPE* x, const unsigned* a, const unsigned* b) { SHAPE(FORM, LETTER, a, b); }
+"""
+
+
+@needs_nvdisasm
+@pytest.mark.parametrize("arch", [80, 90])
+@pytest.mark.parametrize(
+    ("shape", "letter", "form"),
+    [
+        ("PRODUCT", "f", "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("PRODUCT", "f", "m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("PRODUCT", "f", "m16n8k8.row.col.f32.tf32.tf32.f32"),
+        ("SMALL", "f", "m16n8k4.row.col.f32.tf32.tf32.f32"),
+        ("SMALL", "f", "m16n8k8.row.col.f32.f16.f16.f32"),
+        ("HALF", "r", "m16n8k16.row.col.f16.f16.f16.f16"),
+        ("PRODUCT", "r", "m16n8k32.row.col.s32.s8.s8.s32"),
+        ("PRODUCT", "r", "m16n8k32.row.col.satfinite.s32.u8.s8.s32"),
+        ("SMALL", "r", "m16n8k16.row.col.s32.s8.u8.s32"),
+    ],
+)
+def test_decoded_tensor_products_are_those_of_nvdisasm(shape: str, letter: str, form: str, arch: int) -> None:
+    kind = "float" if letter == "f" else "unsigned"
+    defines = {"SHAPE": shape, "LETTER": f'"{letter}"', "FORM": f'"{form}"', "TYPE": kind}
+    program = compile_program(TENSOR_PRODUCTS, arch=arch, defines=defines)
+    decoded, expected = decoded_code(program, "k"), disassembled_code(program, "k")
+    assert decoded is not None
+    assert expected is not None
+    products = [
+        [item.opcode for item in code.instructions if item.op in ("HMMA", "IMMA")]
+        for code in (decoded, expected)
+    ]
+    assert products[0] == products[1] != []
+    assert [counted(i) for i in decoded.instructions] == [counted(i) for i in expected.instructions]
+
+
+@needs_nvdisasm
+def test_tensor_products_of_doubles_are_not_decoded() -> None:
+    program = compile_program(
+        'extern "C" __global__ void k(double* x) { asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 '
+        '{%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(x[0]), "+d"(x[1]) : "d"(x[2]), "d"(x[3])); }'
+    )
+    assert decoded_code(program, "k") is None
+
+
 def test_code_with_an_unknown_instruction_is_not_decoded() -> None:
     program = compile_program(SOURCE)
     assert program.cubin is not None

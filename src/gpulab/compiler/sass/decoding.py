@@ -8,6 +8,7 @@ operands, so the code is taken from the 128 bits of each instruction (since comp
 - bits 34 to 81: the distance of a jump in units of 4 bytes, of which sm_90 keeps the low 8 bits in bits 16 to
   23,
 - bits 73 to 75: the width of a memory access,
+- bits 72 to 86: size and types of a product of tensor cores,
 - bits 87 to 90: a second predicate of a branch,
 - bits 105 to 125: how the assembler scheduled it; see `Control`.
 
@@ -20,6 +21,7 @@ import struct
 import tomllib
 from functools import cache
 from importlib import resources
+from itertools import product
 
 from gpulab.compiler.elf import sections
 from gpulab.compiler.nvrtc import FILE_NAME
@@ -47,6 +49,22 @@ RELATIVE = frozenset(("BRA", "CALL", "BSSY"))
 RELATIVE_CALL = 0x944  # a call whose distance is a part of the instruction
 UNKNOWN_TARGETS = frozenset(("BRX", "BRXU", "JMP", "JMX", "JMXU"))
 TENSOR_PRODUCTS = frozenset(("HMMA", "IMMA", "DMMA", "BMMA"))  # their size and types are modifiers
+FIRST_TENSOR_ARCHITECTURE = 80
+# Modifiers of tensor products since this compute capability, by bits 72 to 86; an instruction has one of each
+# group. Other values of these bits, such as those of sparse matrices, are left to nvdisasm.
+TENSOR_MODIFIERS = {
+    0x23C: (  # HMMA
+        {0x0000: "1688", 0x0008: "16816", 0x0040: "1684"},
+        {0x0000: "F16", 0x0010: "F32"},
+        {0x0000: "", 0x0400: "BF16", 0x0800: "TF32"},
+    ),
+    0x237: (  # IMMA
+        {0x0004: "8816", 0x4004: "16816", 0x400C: "16832"},
+        {0x0000: "U8", 0x0010: "S8"},
+        {0x0000: "U8", 0x0040: "S8"},
+        {0x0000: "", 0x0400: "SAT"},
+    ),
+}
 BRANCH_FORMS = ("", "U", "DIV", "CONV")
 
 
@@ -74,7 +92,7 @@ def decode(cubin: bytes, architecture: int) -> dict[str, list[MachineInstruction
     """Return the instructions of each kernel by its name in the cubin.
 
     An instruction has no operands, except for the second predicate of a branch. Returns None if an
-    instruction is not known, if its targets are not in its bits, or if it is a tensor product.
+    instruction is not known, or if its targets or the types of its tensor product are not in its bits.
     """
     if architecture not in ARCHITECTURES:
         return None
@@ -104,7 +122,7 @@ def _instructions(
         low, high = struct.unpack_from("<QQ", code, offset)
         number = low & 0xFFF
         op = names.get(number)
-        if op is None or op in UNKNOWN_TARGETS | TENSOR_PRODUCTS:
+        if op is None or op in UNKNOWN_TARGETS:
             return None
         modifiers, operands = "", ""
         targets: tuple[int, ...] = ()
@@ -113,6 +131,10 @@ def _instructions(
             if width >= len(WIDTHS):
                 return None
             modifiers = WIDTHS[width]
+        elif op in TENSOR_PRODUCTS:
+            modifiers = _tensor_modifiers().get((number, high >> 8 & 0x7FFF), "")
+            if not modifiers or architecture < FIRST_TENSOR_ARCHITECTURE:
+                return None
         elif op in RELATIVE and (op != "CALL" or number == RELATIVE_CALL):
             wide = architecture >= 90 and op != "BSSY"
             targets = (offset + BYTES + 4 * _distance(low, high, wide=wide),)
@@ -149,6 +171,16 @@ def _distance(low: int, high: int, *, wide: bool) -> int:
     if wide:
         field = (field << 8 | low >> 16 & 0xFF) & (1 << 48) - 1
     return field - (1 << 48) if field >> 47 else field
+
+
+@cache
+def _tensor_modifiers() -> dict[tuple[int, int], str]:
+    """Return the modifiers of a tensor product by its opcode and bits 72 to 86."""
+    return {
+        (opcode, sum(bits for bits, _ in chosen)): ".".join(name for _, name in chosen if name)
+        for opcode, groups in TENSOR_MODIFIERS.items()
+        for chosen in product(*(group.items() for group in groups))
+    }
 
 
 @cache
