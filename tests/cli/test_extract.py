@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gpulab.cell import parse_cell, read_cells
 from gpulab.cli import main
 
@@ -43,8 +45,9 @@ def test_extract_writes_a_notebook_and_keeps_an_existing_one(cu: Any, tmp_path: 
     assert "exists" in capsys.readouterr().err
 
 
-def test_extract_reads_a_file_as_a_program_includes_it(cu: Any, capsys: Any) -> None:
-    cu('#define SIZE 64\n#include "part.cuh"\n__global__ void other() {}\nint main() {}\n', "program.cu")
+@pytest.mark.parametrize("include", ['"part.cuh"', "<part.cuh>"])
+def test_extract_reads_a_file_as_a_program_includes_it(include: str, cu: Any, capsys: Any) -> None:
+    cu(f"#define SIZE 64\n#include {include}\n__global__ void other() {{}}\nint main() {{}}\n", "program.cu")
     assert main(["extract", cu("__global__ void k(int* x) { x[0] = SIZE; }\n", "part.cuh")]) == 0
     text, notes = capsys.readouterr()
     assert text == "%%cuda k\n#define SIZE 64\n__global__ void k(int* x) { x[0] = SIZE; }\n"

@@ -71,6 +71,7 @@ def test_host_code_error_names_the_missing_specifier(text: str) -> None:
     [
         ("const float a = 2;\n__constant__ float b = 1 / a;\n" + kernel("  a[0] = b;"), "`constexpr float`"),
         (kernel("  a[0] = __shfl_down(a[0], 1);"), "`__shfl_down_sync(0xffffffff, …)`"),
+        (kernel("  a[0] = __any(a[0] > 1);"), "`__any_sync(0xffffffff, …)`"),
         (kernel("  cudaMalloc(&a, 4);"), "cannot call CUDA's runtime"),
         (kernel("  std::plus<float> p;"), "`cuda::std::plus`"),
         ("texture<float, 2> t;\n", "`cudaTextureObject_t`"),

@@ -50,6 +50,12 @@ def test_template_without_instance_names_an_example(parameters: str, example: st
     assert f'"{example}"' in str(caught.value)
 
 
+def test_template_in_a_namespace_names_an_example_in_it() -> None:
+    text = "namespace n { template <int N> __global__ void k(float* x) {} }\n"
+    with pytest.raises(UsageError, match=r'`n::k` is a template.*"n::k<8>"'):
+        compile_program(text).pick("n::k")
+
+
 @pytest.mark.parametrize("name", ["k<float>", "q<3>", "k<8", "k"])
 def test_name_that_is_no_instance_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -136,7 +136,7 @@ def _missing(names: Sequence[str]) -> str:
 
 def _including_program(path: Path) -> Path | None:
     """Return a program in the same folder that includes this file; None if there is none."""
-    include = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*"(?:\./)?{re.escape(path.name)}"', re.MULTILINE)
+    include = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*["<](?:\./)?{re.escape(path.name)}[">]', re.MULTILINE)
     for other in sorted(path.parent.glob("*.c*")):
         is_source = other.suffix in (".cu", ".cpp", ".c") and other != path and other.is_file()
         if is_source and include.search(other.read_text(encoding="utf-8-sig", errors="replace")):

@@ -22,6 +22,7 @@ __all__ = [
     "declared_types",
     "definitions",
     "macros",
+    "split_at_commas",
     "templates",
 ]
 
@@ -100,7 +101,7 @@ def definitions(source: SourceText, name: str) -> Iterator[Definition]:
         inside = tokens[index + 2 : close]
         if [token.text for token in inside] == ["void"]:
             inside = []
-        parameters = tuple(_declared(part, aliases) for part in _split(inside)) if inside else ()
+        parameters = tuple(_declared(part, aliases) for part in split_at_commas(inside)) if inside else ()
 
         # The range starts with the declaration, because NVRTC's `.loc` may refer to that line.
         first = index
@@ -123,7 +124,7 @@ def declared_types(source: SourceText, specifiers: Sequence[str]) -> dict[str, t
     for index, token in enumerate(tokens):
         if token.text not in specifiers:
             continue
-        first, *others = map(_before_initializer, _split(_declaration(tokens, index + 1)))
+        first, *others = map(_before_initializer, split_at_commas(_declaration(tokens, index + 1)))
         for declarator in (first, *others):
             if declarator:
                 is_pointer = "*" in declarator
@@ -195,7 +196,7 @@ def templates(source: SourceText) -> dict[str, str]:
                 break
             head.append(later.text)
         if "__global__" in head and (name := _function_name(head)):
-            parameters = _split(tokens[index + 2 : end - 1])
+            parameters = split_at_commas(tokens[index + 2 : end - 1])
             examples[name] = f"{name}<{', '.join(map(_example_argument, parameters))}>"
     return examples
 
@@ -212,6 +213,23 @@ def angle_end(tokens: Sequence[Token], opening: int) -> int:
         if depth <= 0:
             break
     return index
+
+
+def split_at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield parameters or arguments: the tokens between commas outside brackets and argument lists."""
+    part: list[Token] = []
+    depth = 0
+    for token in tokens:
+        if token.text in (*OPEN_BRACKETS, "<"):
+            depth += 1
+        elif token.text in (")", "]", "}", ">"):
+            depth -= 1
+        if token.text == "," and depth == 0:
+            yield part
+            part = []
+        else:
+            part.append(token)
+    yield part
 
 
 def _function_name(head: Sequence[str]) -> str:
@@ -244,23 +262,6 @@ def closing_bracket(tokens: Sequence[Token], opening: int) -> int:
             if not depth:
                 return index
     return len(tokens)
-
-
-def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """Yield the parameters: the tokens between commas outside brackets and template argument lists."""
-    part: list[Token] = []
-    depth = 0
-    for token in tokens:
-        if token.text in (*OPEN_BRACKETS, "<"):
-            depth += 1
-        elif token.text in (")", "]", "}", ">"):
-            depth -= 1
-        if token.text == "," and depth == 0:
-            yield part
-            part = []
-        else:
-            part.append(token)
-    yield part
 
 
 def _declared(tokens: Sequence[Token], aliases: Mapping[str, Sequence[Token]]) -> Declared:

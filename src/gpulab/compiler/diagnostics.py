@@ -124,6 +124,7 @@ _CLEARER_MESSAGES = (
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
 _RUNTIME_CALL = re.compile(r"cuda[A-Z]\w+")
+_WITHOUT_SYNC = re.compile(r"inline assembly: Instruction '(shfl|vote)' without '\.sync'")
 _REMOVED_WARP_FUNCTIONS = ("__shfl", "__shfl_up", "__shfl_down", "__shfl_xor", "__any", "__all", "__ballot")
 _NO_MEMBER_OF_STD = re.compile(r'namespace "std" has no member "(\w+)"')
 _UNDEFINED_NAME = re.compile(r'identifier "(\w+)" is undefined')
@@ -183,6 +184,8 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
             line, column = _instantiation_line(message.notes), 0
             text = f"in the header {message.file.replace(chr(92), '/').rpartition('/')[2]}: {text}"
         elif message.file == "":
+            if _WITHOUT_SYNC.match(text) and (name := _removed_function(source)):
+                text = f"CUDA has removed `{name}`: write `{name}_sync(0xffffffff, …)`."
             line = line or _line_of_name(source, text)
         if line:
             line, column = source.place(line, column)
@@ -408,6 +411,11 @@ def _line_of_name(source: SourceText, text: str) -> int:
             if token.text == match[1] and not token.directive:
                 return source.text.count("\n", 0, token.offset) + 1
     return 0
+
+
+def _removed_function(source: SourceText) -> str:
+    """Return the first function of a source that CUDA has removed, such as `__any`; "" if there is none."""
+    return next((token.text for token in source.tokens if token.text in _REMOVED_WARP_FUNCTIONS), "")
 
 
 def _instantiation_line(notes: list[str]) -> int:

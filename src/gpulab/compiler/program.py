@@ -173,7 +173,7 @@ class Program:
             return alike[0]
         if alike:
             raise UsageError(f"the source has {len(alike)} kernels `{name}`; choose from {', '.join(alike)}.")
-        if name in self.templates:
+        if name.rpartition("::")[2] in self.templates:
             raise UsageError(self._without_instance(name))
         raise UsageError(f"the source has no kernel `{name}`; its kernels are: {', '.join(names) or 'none'}.")
 
@@ -192,7 +192,8 @@ class Program:
         return "the source has no `__global__` function; write one, or check its spelling."
 
     def _without_instance(self, template: str) -> str:
-        example = self.templates[template]
+        space, colons, name = template.rpartition("::")
+        example = f"{space}{colons}{self.templates[name]}"
         return (
             f"`{template}` is a template, and the source does not say for which arguments to compile it. "
             f'Name an instance: dev.compile(source, "{example}"), or in the header of a cell, '

@@ -262,6 +262,13 @@ def test_floating_constants_become_constant_expressions() -> None:
     assert compile_program(cell.source).kernel_names == ("k",)
 
 
+@pytest.mark.parametrize("alias", ["typedef float real;", "using real = double;", "#define real float"])
+def test_constants_of_a_type_that_is_floating_become_constant_expressions(alias: str) -> None:
+    text = f"{alias}\nconst real A = 2;\nconst real B = A * A;\n__global__ void k(float* x) {{ *x = B; }}\n"
+    (cell,) = cells(text)
+    assert compile_program(cell.source).kernel_names == ("k",)
+
+
 @pytest.mark.parametrize(
     ("launch", "instance"),
     [
@@ -272,6 +279,13 @@ def test_floating_constants_become_constant_expressions() -> None:
         ("t<unsigned int, 64 / 2><<<1, 1>>>();", "t<unsigned int, 32>"),
         ("constexpr int n{4U}; t<float, n><< <1, 1>> >();", "t<float, 4>"),
         ("} template <bool B> void f() { t<int, B><<<1, 1>>>();", "t<int, true>"),
+        ("const int n = 1 << 3, m = n > 4 ? n * 2 : 1; t<float, m + 1><<<1, 1>>>();", "t<float, 17>"),
+        (
+            "g<16>(); } template <int M> void g() { constexpr int n{M / 2}; t<int, n><<<1, 1>>>();",
+            "t<int, 8>",
+        ),
+        ("g<k>(); g<4>(); } template <int M> void g() { t<int, M><<<1, 1>>>();", "t<int, 4>"),
+        ("g(); } template <int M = 6> void g() { t<int, M><<<1, 1>>>();", "t<int, 6>"),
         ("t<T, n><<<1, 1>>>();", "t"),
         ("t<int><<<1, 1>>>();", "t"),
     ],

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from gpulab.compiler.constant_expressions import constant_value
-from gpulab.compiler.declarators import angle_end
+from gpulab.compiler.constant_expressions import NamedValues, constant_value, constants
+from gpulab.compiler.declarators import angle_end, split_at_commas
 from gpulab.compiler.extraction.declared_names import CLASS_KEYS, template_parameters
 from gpulab.compiler.extraction.top_level import ItemKind, SourceItem, items_of
 from gpulab.compiler.preprocess.headers import (
@@ -27,7 +27,7 @@ from gpulab.errors import GpulabError, UsageError
 __all__ = ["ExtractedCell", "FileItems", "extract", "read_items"]
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
-_FLOATING_CONSTANT = re.compile(r"\bconst (float|double)(?= \w+ *=)")
+_CONSTANT_OF_TYPE = re.compile(r"\bconst (\w+)(?= \w+ *=)")
 # A member function that is `constexpr`, with the words of its declaration before that word.
 _CONSTEXPR_MEMBER = re.compile(
     r"(?<![^;{}])(?P<before>[^;{}]*)\bconstexpr\b(?=[^;={}()]*\w\s*\([^;{}]*\)[\w\s]*\{)"
@@ -301,11 +301,12 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
         if item.kind is ItemKind.MACRO and "__device__" in item.uses
         for name in item.names
     }
+    floating = _floating_types(items)
     lines = [f"#include <{header}>" for header in added]
     for index, item in enumerate(items):
         match = _include(item)
         if index in chosen or (match and match[1] in included):
-            lines.append(_as_device_code(item, spaces))
+            lines.append(_as_device_code(item, spaces, floating))
     source = re.sub(r"\n(?:[ \t]*\n)+", "\n\n", "\n".join(lines)).strip("\n") + "\n"
     templates = [name for name in names if _is_template(items, name)]
     qualifiers = _qualifiers(items)
@@ -315,6 +316,17 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
         for name in templates
     ]
     return ExtractedCell(tuple(names), tuple(instances), source)
+
+
+def _floating_types(items: Iterable[SourceItem]) -> set[str]:
+    """Return `float`, `double`, and the names that a file gives them: `typedef float real;`."""
+    types = {"float", "double"}
+    for item in items:
+        words = [token.text for token in item.tokens]
+        is_alias = item.kind in (ItemKind.TYPE, ItemKind.MACRO) and types.intersection(words)
+        if is_alias and not {"{", "(", "<", "*"}.intersection(words):
+            types |= item.names
+    return types
 
 
 def _is_template(items: Sequence[SourceItem], name: str) -> bool:
@@ -371,16 +383,78 @@ def _launched_instances(
             is_explicit = item.kind is ItemKind.KERNEL and item.tokens[1].text != "<"
             if not (is_explicit or _is_launch(item.tokens, end)):
                 continue
-            words = [
-                qualifiers.get(word, "") * (item.tokens[place - 1].text != "::") + word
-                for place in range(index + 2, end - 1)
-                for word in [_argument(item.tokens, place, declared)]
+            values = _values_at(items, item, index)
+            arguments = [
+                _instance_argument(item.tokens, *places, declared, qualifiers, values)
+                for places in _argument_places(item.tokens, index + 2, end - 1)
             ]
-            arguments = [_evaluated(each) for each in " ".join(words).replace(" :: ", "::").split(" , ")]
             # Parameters that the call's arguments determine have no place in an instance's name.
-            is_complete = needed <= len(arguments) <= len(parameters) and all(words)
+            is_complete = needed <= len(arguments) <= len(parameters)
             if is_complete and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
                 yield f"{name}<{', '.join(arguments)}>"
+
+
+def _argument_places(tokens: Sequence[Token], first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield where each of the arguments between two indices begins and ends."""
+    for argument in split_at_commas(tokens[first:end]):
+        yield first, first + len(argument)
+        first += len(argument) + 1
+
+
+def _instance_argument(
+    tokens: Sequence[Token],
+    first: int,
+    end: int,
+    declared: set[str],
+    qualifiers: Mapping[str, str],
+    values: NamedValues,
+) -> str:
+    """Return a template argument as the name of an instance contains it; "" if it is not known."""
+    words = [
+        qualifiers.get(word, "") * (tokens[place - 1].text != "::") + word
+        for place in range(first, end)
+        for word in [_argument(tokens, place, declared)]
+    ]
+    if all(words):
+        return _evaluated(" ".join(words).replace(" :: ", "::"))
+    value = constant_value(tokens[first:end], values)
+    return "" if value is None else str(value)
+
+
+def _values_at(items: Sequence[SourceItem], item: SourceItem, index: int) -> NamedValues:
+    """Return the constants that a launch can name: the file's, the launching function's and its template's.
+
+    The arguments of a template are those of the first call whose arguments are known.
+    """
+    values: dict[str, Sequence[Token]] = {}
+    for other in items:
+        if other.kind is ItemKind.MACRO:
+            values |= {other.tokens[2].text: other.tokens[3:]}
+        elif other.kind in (ItemKind.CONSTANT, ItemKind.HOST_VARIABLE):
+            values |= constants(other.tokens)
+    for parameter in template_parameters(item.tokens):
+        words = [token.text for token in parameter]
+        if "=" in words:
+            values[words[words.index("=") - 1]] = parameter[words.index("=") + 1 :]
+    values |= next(_template_calls(items, item, values), {})
+    return values | constants(item.tokens[:index])
+
+
+def _template_calls(
+    items: Sequence[SourceItem], template: SourceItem, values: NamedValues
+) -> Iterator[dict[str, Sequence[Token]]]:
+    """Yield the values of a host template's parameters for each call with known values, `launch<64>(…)`."""
+    names = [parameter[-1].text for parameter in template_parameters(template.tokens)]
+    if not names:
+        return
+    for item in items:
+        for index, (token, bracket) in enumerate(pairwise(item.tokens)):
+            if bracket.text == "<" and token.text in template.names and item is not template:
+                end = angle_end(item.tokens, index + 1)
+                arguments = list(split_at_commas(item.tokens[index + 2 : end - 1]))
+                known = all(constant_value(argument, values) is not None for argument in arguments)
+                if known and len(arguments) <= len(names):
+                    yield dict(zip(names, arguments, strict=False))
 
 
 def _default_instance(items: Sequence[SourceItem], name: str) -> str:
@@ -431,7 +505,7 @@ def _type_argument(parameter: str) -> str:
 def _evaluated(argument: str) -> str:
     """Return the value of an argument that is a calculation, such as `1024 / 2`; any other unchanged."""
     value = constant_value(tokenize(argument), {})
-    return argument if value is None else str(value)
+    return argument if value is None or argument in ("true", "false") else str(value)
 
 
 def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
@@ -454,14 +528,18 @@ def _argument(tokens: Sequence[Token], place: int, declared: set[str]) -> str:
     return value if value[:1].isdigit() or value in ("true", "false") else ""
 
 
-def _as_device_code(item: SourceItem, spaces: set[str]) -> str:
-    """Return an item's text as NVRTC accepts it; spaces: the words that make a function one for the device.
+def _as_device_code(item: SourceItem, spaces: set[str], floating: set[str]) -> str:
+    """Return an item's text as NVRTC accepts it.
+
+    spaces: the words that make a function one for the device; floating: the types `float` and `double`.
 
     NVRTC computes a constant of floating type only if it is `constexpr`, and needs `__device__` before a
     function that is `constexpr`, also in classes.
     """
     if item.kind is ItemKind.CONSTANT:
-        return _FLOATING_CONSTANT.sub(r"constexpr \1", item.text, count=1)
+        return _CONSTANT_OF_TYPE.sub(
+            lambda match: f"constexpr {match[1]}" if match[1] in floating else match[0], item.text, count=1
+        )
     if item.kind is ItemKind.TYPE:
         return _CONSTEXPR_MEMBER.sub(lambda match: _member_for_device(match, spaces), item.text)
     if item.kind is not ItemKind.DEVICE_FUNCTION or item.uses & spaces:

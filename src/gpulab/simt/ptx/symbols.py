@@ -6,11 +6,15 @@ import re
 
 __all__ = ["variable_name"]
 
+_LOCAL_NAME = re.compile(r"E(?:\d+_)?(\d+)")  # the end of a function's parameters, the length of a name
+_DISCRIMINATOR = re.compile(r"(_\d+)?")  # distinguishes variables of one name in several scopes
+
 
 def variable_name(symbol: str) -> str:
     """Return the source name of a `__shared__` variable: `tile` for the symbol `_ZZ6kernelE4tile`."""
-    mangled = re.match(r"_ZZ.*?E(?:\d+_?)?(\d+)([A-Za-z_]\w*)$", symbol)
-    if not mangled:
-        return re.sub(r"_\d+$", "", symbol.rsplit("$", maxsplit=1)[-1])
-    length, name = int(mangled[1]), mangled[2]
-    return name[:length] if length <= len(name) else name
+    if symbol.startswith("_ZZ"):
+        for match in _LOCAL_NAME.finditer(symbol):
+            end = match.end() + int(match[1])
+            if end <= len(symbol) and _DISCRIMINATOR.fullmatch(symbol, end):
+                return symbol[match.end() : end]
+    return re.sub(r"_\d+$", "", symbol.rsplit("$", maxsplit=1)[-1])
