@@ -14,7 +14,11 @@ from gpulab.compiler.diagnostics import parse_log
 from gpulab.compiler.extraction.host_code import without_host_code
 from gpulab.compiler.mangling import kernel_names, plain_name
 from gpulab.compiler.module_variables import module_variables
-from gpulab.compiler.preprocess.c_headers import IMPLICIT_HEADER, implicit_definitions
+from gpulab.compiler.preprocess.c_headers import (
+    IMPLICIT_HEADER,
+    implicit_definitions,
+    integer_overloads,
+)
 from gpulab.compiler.preprocess.headers import PTX_ALL, include_folders, own_headers
 from gpulab.compiler.preprocess.includes import CheckedText, check_source
 from gpulab.compiler.preprocess.options import check_options
@@ -42,6 +46,7 @@ _NAME_ERROR = re.compile(
     rf"^{nvrtc.NAMES_FILE}\(\d+\): error: (?P<text>.*)\n\s*#pragma nv_mangled_name (?P<name>.*)$",
     re.MULTILINE,
 )
+_AMBIGUOUS = re.compile(r'more than one instance of overloaded function "(?:std::)?(\w+)" matches')
 _FILE_LINE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
 
@@ -151,6 +156,19 @@ def _compile(
 
 
 def _run(
+    checked: CheckedText, flags: Sequence[str], headers: Mapping[str, str], expressions: Sequence[str]
+) -> nvrtc.NvrtcOutput:
+    """Run NVRTC; if functions of <cmath> are called with integers, again with overloads for them."""
+    output = _run_once(checked, flags, headers, expressions)
+    overloads = integer_overloads(dict.fromkeys(_AMBIGUOUS.findall(output.log)))
+    if output.ok or not overloads:
+        return output
+    headers = {**headers, IMPLICIT_HEADER: overloads + headers.get(IMPLICIT_HEADER, "")}
+    included = f"--pre-include={IMPLICIT_HEADER}"
+    return _run_once(checked, list(dict.fromkeys((*flags, included))), headers, expressions)
+
+
+def _run_once(
     checked: CheckedText, flags: Sequence[str], headers: Mapping[str, str], expressions: Sequence[str]
 ) -> nvrtc.NvrtcOutput:
     """Run NVRTC with a part of NVIDIA's headers, and with all of them if the source needs more than the part.

@@ -284,6 +284,11 @@ def test_constants_of_a_type_that_is_floating_become_constant_expressions(alias:
             "g<16>(); } template <int M> void g() { constexpr int n{M / 2}; t<int, n><<<1, 1>>>();",
             "t<int, 8>",
         ),
+        ("g<int>(); } template <class T> void g() { t<T, 4><<<1, 1>>>();", "t<int, 4>"),
+        (
+            "g<unsigned int, 3>(); } template <class T, int M> void g() { t<T, M><<<1, 1>>>();",
+            "t<unsigned int, 3>",
+        ),
         ("g<k>(); g<4>(); } template <int M> void g() { t<int, M><<<1, 1>>>();", "t<int, 4>"),
         ("g(); } template <int M = 6> void g() { t<int, M><<<1, 1>>>();", "t<int, 6>"),
         ("t<T, n><<<1, 1>>>();", "t"),

@@ -25,7 +25,7 @@ KERNEL = "__global__ void k(float* x) {{ {0} }}\n"
         "std::numeric_limits<float>::infinity() > std::numeric_limits<float>::max()",
         "std::numeric_limits<float>::lowest() < -3e38f && std::numeric_limits<long>::is_signed",
         "std::numeric_limits<int>::digits == 31 && std::numeric_limits<double>::digits == 53",
-        "UINT64_C(1) << 40 == 1099511627776ull && sizeof(UINT32_C(1)) == 4",
+        "UINT64_C(1) << 40 == 1099511627776ull && sizeof(UINT32_C(1)) == 4 && UINT8_C(7) == INT16_C(7)",
         "sizeof(std::size_t) == 8 && sizeof(std::uint16_t) == 2",
         "sizeof(u_int32_t) == 4 && sizeof(uint_fast8_t) == 1 && sizeof(int_least64_t) == 8",
         "RAND_MAX == 2147483647 && EXIT_FAILURE == 1 && CLOCKS_PER_SEC == 1000000",
@@ -93,6 +93,33 @@ def test_source_may_ask_for_nvcc() -> None:
 def test_spellings_of_gnu_for_inline_assembly() -> None:
     body = r'__asm__ __volatile__("mov.f32 %0, 0f3F800000;" : "=f"(x[0])); __asm("membar.gl;");'
     assert "membar.gl" in compile_program(KERNEL.format(body)).ptx
+
+
+def test_spellings_of_gnu_for_qualifiers() -> None:
+    assert compile_program(KERNEL.format("__const__ int a = 1; __volatile int b = a; x[b] = a;")).ptx
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("sqrt(n)", 2.0),
+        ("std::sqrt(n) + floor(n / 3)", 3.0),
+        ("exp(0u) + log((size_t)1) + ceil((char)2)", 3.0),
+        ("pow(n, 2) + pow(2.5f, n - 2) + fmod(n, 3.0)", 23.25),
+        ("atan2(0, n) + fmax(n, 5)", 5.0),
+    ],
+)
+def test_functions_of_cmath_accept_integers(expression: str, value: float) -> None:
+    device = gpulab.device("sim")
+    x = device.zeros(1, np.float32)
+    device.compile(f"__global__ void k(float* x, int n) {{ x[0] = {expression}; }}")(1, 1, (x, 4))
+    assert device.asnumpy(x)[0] == value
+
+
+def test_errors_beside_a_function_of_integers_are_reported() -> None:
+    with pytest.raises(gpulab.CompileError) as caught:
+        compile_program(KERNEL.format("x[0] = sqrt(2);\n y = 1;"))
+    assert [each.line for each in caught.value.diagnostics] == [2]
 
 
 def test_source_without_such_names_gets_no_definition() -> None:

@@ -410,6 +410,9 @@ def _instance_argument(
     values: NamedValues,
 ) -> str:
     """Return a template argument as the name of an instance contains it; "" if it is not known."""
+    given = values.get(tokens[first].text, ()) if end == first + 1 else ()
+    if given and _is_type(given):
+        return " ".join(token.text for token in given)
     words = [
         qualifiers.get(word, "") * (tokens[place - 1].text != "::") + word
         for place in range(first, end)
@@ -424,7 +427,7 @@ def _instance_argument(
 def _values_at(items: Sequence[SourceItem], item: SourceItem, index: int) -> NamedValues:
     """Return the constants that a launch can name: the file's, the launching function's and its template's.
 
-    The arguments of a template are those of the first call whose arguments are known.
+    The arguments of a template, which may be types, are those of the first call with known ones.
     """
     values: dict[str, Sequence[Token]] = {}
     for other in items:
@@ -443,7 +446,7 @@ def _values_at(items: Sequence[SourceItem], item: SourceItem, index: int) -> Nam
 def _template_calls(
     items: Sequence[SourceItem], template: SourceItem, values: NamedValues
 ) -> Iterator[dict[str, Sequence[Token]]]:
-    """Yield the values of a host template's parameters for each call with known values, `launch<64>(…)`."""
+    """Yield the arguments of a host template by parameter, for each call with known ones: `launch<64>(…)`."""
     names = [parameter[-1].text for parameter in template_parameters(template.tokens)]
     if not names:
         return
@@ -452,9 +455,13 @@ def _template_calls(
             if bracket.text == "<" and token.text in template.names and item is not template:
                 end = angle_end(item.tokens, index + 1)
                 arguments = list(split_at_commas(item.tokens[index + 2 : end - 1]))
-                known = all(constant_value(argument, values) is not None for argument in arguments)
+                known = all(_is_type(each) or constant_value(each, values) is not None for each in arguments)
                 if known and len(arguments) <= len(names):
                     yield dict(zip(names, arguments, strict=False))
+
+
+def _is_type(argument: Sequence[Token]) -> bool:
+    return all(token.text in _KNOWN_ARGUMENTS for token in argument)
 
 
 def _default_instance(items: Sequence[SourceItem], name: str) -> str:

@@ -9,12 +9,12 @@ declare it itself, so that all other sources compile as fast as without.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
 from gpulab.compiler.preprocess.phases import SourceText
 
-__all__ = ["C_HEADERS", "IMPLICIT_HEADER", "implicit_definitions"]
+__all__ = ["C_HEADERS", "IMPLICIT_HEADER", "implicit_definitions", "integer_overloads"]
 
 IMPLICIT_HEADER = "gpulab_implicit_names.h"  # the name under which NVRTC includes `implicit_definitions`
 
@@ -47,6 +47,10 @@ typedef signed long long int_fast64_t;    typedef unsigned long long uint_fast64
 #define INT64_MAX 9223372036854775807ll
 #define UINT64_MAX 18446744073709551615ull
 #define SIZE_MAX 18446744073709551615ull
+#define INT8_C(number) number
+#define UINT8_C(number) number
+#define INT16_C(number) number
+#define UINT16_C(number) number
 #define INT32_C(number) number
 #define UINT32_C(number) number##u
 #define INT64_C(number) number##ll
@@ -59,7 +63,7 @@ typedef unsigned char uchar;   typedef unsigned short ushort;
 typedef unsigned int uint;     typedef unsigned long ulong;
 typedef unsigned char u_int8_t;    typedef unsigned short u_int16_t;
 typedef unsigned int u_int32_t;    typedef unsigned long long u_int64_t;
-typedef long ssize_t;
+typedef long ssize_t;          typedef long time_t;
 """
 
 # Types of CUDA's driver interface and of cuFFT that appear in the parameters of kernels.
@@ -193,6 +197,8 @@ def _definitions(*texts: str) -> Iterator[tuple[str, str]]:
 
 _NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _MATH, _STDDEF, _STDLIB, _TIME))
 _NAMES |= {name: f"#define {name} asm" for name in ("__asm__", "__asm")}  # nvcc knows GNU's spellings
+_NAMES |= {name: f"#define {name} const" for name in ("__const__", "__const")}
+_NAMES |= {"__volatile": "#define __volatile volatile", "__extension__": "#define __extension__"}
 _NAMES["__NVCC__"] = "#define __NVCC__"  # sources ask for it before they write `__device__`
 _NAMES["register"] = "#define register"  # nvcc ignores this word; in C++17 it is an error for NVRTC
 
@@ -315,6 +321,37 @@ def implicit_definitions(source: SourceText, defined: Mapping[str, object]) -> s
         inside = "\n".join(_STD[name] for name in members)
         lines += [f"namespace std {{\n{inside}\n}}"] if inside else []
     return "\n".join([*lines, ""]) if lines else ""
+
+
+# Functions of <cmath> with one and with two parameters that accept integers, and compute in double then.
+_OF_AN_INTEGER = """
+acos asin atan cos sin tan cosh sinh tanh acosh asinh atanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt
+erf erfc tgamma lgamma ceil floor trunc round nearbyint rint logb fabs
+"""
+_OF_TWO_INTEGERS = "atan2 pow hypot fmod remainder fdim fmax fmin copysign nextafter"
+_AS_DOUBLE = "template <class T> struct gpulab_double {};\n" + "\n".join(
+    f"template <> struct gpulab_double<{name}> {{ typedef double type; }};"
+    for name in (*_LIMIT_PREFIXES, "bool")
+)
+_OVERLOAD_OF_ONE = """
+template <class T> __host__ __device__ typename gpulab_double<T>::type NAME(T x) { return NAME((double)x); }
+"""
+_OVERLOAD_OF_TWO = """
+template <class T, class U> __host__ __device__ typename gpulab_double<T>::type NAME(T x, U y) {
+  return NAME((double)x, (typename gpulab_double<U>::type)y);
+}
+"""
+
+
+def integer_overloads(names: Iterable[str]) -> str:
+    """Return overloads for integers of those of these functions that <cmath> has them of: `sqrt(2)`.
+
+    CUDA's own functions have overloads for float and double only, and neither is better for an integer.
+    """
+    texts = dict.fromkeys(_OF_AN_INTEGER.split(), _OVERLOAD_OF_ONE)
+    texts |= dict.fromkeys(_OF_TWO_INTEGERS.split(), _OVERLOAD_OF_TWO)
+    overloads = "".join(texts[name].replace("NAME", name) for name in names if name in texts)
+    return _AS_DOUBLE + overloads if overloads else ""
 
 
 def _declared_names(source: SourceText) -> set[str]:

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpulab.simt.codegen.native import Specialization, lower
 from tests.simt import exact
 from tests.simt.instructions.arithmetic.test_floating import ordered
 from tests.simt.patterns import FLOATS, combined, random_bits
+from tests.simt.programs import simulator
 from tests.simt.ptx_harness import Case, everywhere, run
 
 Array = npt.NDArray[Any]
@@ -169,3 +171,15 @@ def test_packed_functions_match_the_single_ones(ty: str) -> None:
     for single, pair in zip(singles, both, strict=True):
         assert np.array_equal(pair & 0xFFFF, single)
         assert np.array_equal(pair >> 16, single[::-1])
+
+
+@pytest.mark.parametrize("ty", ["half", "half2"])
+def test_fused_multiply_adds_share_the_code_of_one(ty: str) -> None:
+    """Products of matrices contain thousands of them."""
+    steps = "".join(f"x = __hfma{ty[4:]}(x, a[{n}], x); " for n in range(200))
+    body = f"{ty} x = a[threadIdx.x]; {steps}a[0] = x;"
+    source = f"#include <cuda_fp16.h>\n__global__ void k({ty}* a) {{ {body} }}"
+    kernel = simulator().compile(source)
+    _, text = lower(kernel.module.ptx, kernel.entry, Specialization((64, 1, 1), 0))
+    assert text.count("call <") >= 200
+    assert text.count(" fmul <") == 1

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import handles
-from gpulab.simt.codegen.ir import Builder, Value
+from gpulab.simt.codegen.ir import Builder, Value, suffix
 from gpulab.simt.instructions.arithmetic import approximate
 from gpulab.simt.instructions.arithmetic.elementwise import const, elementwise, elementwise_two
 from gpulab.simt.instructions.arithmetic.floating import clamp, order
@@ -93,10 +93,19 @@ def binary(cg: CodegenContext, item: Instruction) -> None:
 
 @handles(f"fma.rn{{.ftz}}{{.sat}} {F}", f"fma.rn{{.ftz}}{{.relu}} {F}", f"fma.rn{{.relu}} {B}")
 def fused(cg: CodegenContext, item: Instruction) -> None:
-    """Compute a fused multiply-add: exact product, sum with its exact error (two-sum), rounded to odd."""
-    b, form = cg.b, format_of(item.parts[-1])
+    """Compute a fused multiply-add: exact product, sum with its exact error (two-sum), rounded to odd.
+
+    It is a function, because products of matrices contain thousands of them.
+    """
+    form = format_of(item.parts[-1])
+    modifiers = "".join(part for part in ("sat", "relu") if part in item.parts)
 
     def make(t: str, names: list[str]) -> str:
+        kind = "bf16" if form is BF16 else "f16"
+        arguments = [(t, name) for name in names]
+        return cg.b.define(f"fma_{kind}{modifiers}_{suffix(t)}", t, arguments, lambda b, x: compute(b, t, x))
+
+    def compute(b: Builder, t: str, names: list[str]) -> str:
         ft = t.replace("i16", "float")
         values = [widen(b, t, n, form) for n in names]
         if form is BF16:  # products of bf16 exceed the range of a float
