@@ -112,7 +112,7 @@ def _compile(
     nvrtc.check_arch(arch)
     folders = include_folders(checked.headers)
     headers = own_headers(text) if checked.headers else {}
-    implicit = implicit_definitions(text, chosen.defines)
+    implicit = implicit_definitions(text, chosen.defines, expressions)
     if implicit:
         headers = {**headers, IMPLICIT_HEADER: implicit}
     flags = [

@@ -51,6 +51,11 @@ def test_functions_of_std_have_the_overloads_of_cmath() -> None:
     np.testing.assert_array_equal(device.asnumpy(x), [2 + 4 + 16 + 1 + 20, 3, 0])
 
 
+def test_names_in_the_instance_of_a_template_are_known() -> None:
+    text = "template <class T> __global__ void k(T* x) { x[0] = 1; }"
+    assert compile_program(text, name_expressions=["k<uint8_t>"]).pick("k<uint8_t>")
+
+
 def test_using_namespace_std_makes_its_names_known() -> None:
     body = "x[0] = min(numeric_limits<float>::max(), x[1]); swap(x[2], x[3]); x[4] = std::powf(2, 3);"
     assert compile_program("using namespace std;\n" + KERNEL.format(body)).kernel_names == ("k",)

@@ -9,10 +9,10 @@ declare it itself, so that all other sources compile as fast as without.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from gpulab.compiler.preprocess.phases import SourceText
+from gpulab.compiler.preprocess.phases import SourceText, tokenize
 
 __all__ = ["C_HEADERS", "IMPLICIT_HEADER", "implicit_definitions", "integer_overloads"]
 
@@ -303,7 +303,9 @@ _LIMIT_PREFIXES = {
 _STD["numeric_limits"] = _numeric_limits()
 
 
-def implicit_definitions(source: SourceText, defined: Mapping[str, object]) -> str:
+def implicit_definitions(
+    source: SourceText, defined: Mapping[str, object], expressions: Sequence[str] = ()
+) -> str:
     """Return the definitions of the names that a source uses as if nvcc compiled it; mostly "".
 
     Parameters
@@ -312,8 +314,11 @@ def implicit_definitions(source: SourceText, defined: Mapping[str, object]) -> s
         The source.
     defined : mapping
         Macros that are defined on the command line, by name; they keep their meaning.
+    expressions : sequence of str
+        Instances of templates that are compiled, such as `k<uint8_t>`, which use names, too.
     """
-    used = dict.fromkeys(token.text for token in source.tokens if token.text in _NAMES)
+    tokens = [*source.tokens, *(token for each in expressions for token in tokenize(each))]
+    used = dict.fromkeys(token.text for token in tokens if token.text in _NAMES)
     declared = _declared_names(source) if used else set()
     lines = [_NAMES[name] for name in used if name not in defined and name not in declared]
     if "std" in source.text:
