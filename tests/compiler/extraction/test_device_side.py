@@ -44,6 +44,9 @@ int main() {
 """
 
 
+CALLERS = "f<5>(); } template <int N> void f() { g<N + 1>(); } template <int M> void g() {"
+
+
 def cells(text: str) -> list[ExtractedCell]:
     return extract(items_of(read_source(text)))
 
@@ -289,6 +292,8 @@ def test_constants_of_a_type_that_is_floating_become_constant_expressions(alias:
             "g<unsigned int, 3>(); } template <class T, int M> void g() { t<T, M><<<1, 1>>>();",
             "t<unsigned int, 3>",
         ),
+        (f"{CALLERS} t<int, M><<<1, 1>>>();", "t<int, 6>"),
+        ("f<5>(); } template <int N> void f() { f<N - 1>(); t<int, N><<<1, 1>>>();", "t<int, 5>"),
         ("g<k>(); g<4>(); } template <int M> void g() { t<int, M><<<1, 1>>>();", "t<int, 4>"),
         ("g(); } template <int M = 6> void g() { t<int, M><<<1, 1>>>();", "t<int, 6>"),
         ("t<T, n><<<1, 1>>>();", "t"),

@@ -38,6 +38,7 @@ _KNOWN_ARGUMENTS = frozenset(
     ("bool", "char", "double", "false", "float", "int", "long", "short", "signed", "true", "unsigned")
 ) | frozenset(("double2", "float2", "float4", "half", "int4", "uint", "uint8_t", "uint32_t", "__nv_bfloat16"))
 _INDEX_TYPE = re.compile(r"idx|index|int|size|offset|count", re.IGNORECASE)
+MAX_CALLERS = 3  # templates of host code, one calling another, whose arguments are followed
 _PLAIN_ARGUMENT = re.compile(r"[\w:<>*& -]+")
 # Items that a cell keeps only if it uses one of their names.
 _NEEDED = (
@@ -374,6 +375,7 @@ def _launched_instances(
     """
     parameters = _parameters(items, name)
     needed = sum(not _has_default(each) for each in parameters)
+    of_file = _file_values(items)
     for item in items:
         for index, token in enumerate(item.tokens[:-1]):
             if token.text != name or item.tokens[index + 1].text != "<":
@@ -383,7 +385,7 @@ def _launched_instances(
             is_explicit = item.kind is ItemKind.KERNEL and item.tokens[1].text != "<"
             if not (is_explicit or _is_launch(item.tokens, end)):
                 continue
-            values = _values_at(items, item, index)
+            values = _values_at(items, item, index, of_file)
             arguments = [
                 _instance_argument(item.tokens, *places, declared, qualifiers, values)
                 for places in _argument_places(item.tokens, index + 2, end - 1)
@@ -424,40 +426,64 @@ def _instance_argument(
     return "" if value is None else str(value)
 
 
-def _values_at(items: Sequence[SourceItem], item: SourceItem, index: int) -> NamedValues:
+def _file_values(items: Sequence[SourceItem]) -> dict[str, Sequence[Token]]:
+    """Return the expressions of the macros and constants of a file."""
+    values: dict[str, Sequence[Token]] = {}
+    for item in items:
+        if item.kind is ItemKind.MACRO:
+            values |= {item.tokens[2].text: item.tokens[3:]}
+        elif item.kind in (ItemKind.CONSTANT, ItemKind.HOST_VARIABLE):
+            values |= constants(item.tokens)
+    return values
+
+
+def _values_at(
+    items: Sequence[SourceItem], item: SourceItem, index: int, of_file: NamedValues, depth: int = MAX_CALLERS
+) -> NamedValues:
     """Return the constants that a launch can name: the file's, the launching function's and its template's.
 
     The arguments of a template, which may be types, are those of the first call with known ones.
     """
-    values: dict[str, Sequence[Token]] = {}
-    for other in items:
-        if other.kind is ItemKind.MACRO:
-            values |= {other.tokens[2].text: other.tokens[3:]}
-        elif other.kind in (ItemKind.CONSTANT, ItemKind.HOST_VARIABLE):
-            values |= constants(other.tokens)
+    values = dict(of_file)
     for parameter in template_parameters(item.tokens):
         words = [token.text for token in parameter]
         if "=" in words:
             values[words[words.index("=") - 1]] = parameter[words.index("=") + 1 :]
-    values |= next(_template_calls(items, item, values), {})
+    values |= next(_template_calls(items, item, of_file, depth), {})
     return values | constants(item.tokens[:index])
 
 
 def _template_calls(
-    items: Sequence[SourceItem], template: SourceItem, values: NamedValues
+    items: Sequence[SourceItem], template: SourceItem, of_file: NamedValues, depth: int
 ) -> Iterator[dict[str, Sequence[Token]]]:
-    """Yield the arguments of a host template by parameter, for each call with known ones: `launch<64>(…)`."""
+    """Yield the arguments of a host template by parameter, for each call with known ones: `launch<64>(…)`.
+
+    depth: how many callers, one calling another, are searched.
+    """
     names = [parameter[-1].text for parameter in template_parameters(template.tokens)]
-    if not names:
+    if not names or not depth:
         return
     for item in items:
         for index, (token, bracket) in enumerate(pairwise(item.tokens)):
             if bracket.text == "<" and token.text in template.names and item is not template:
                 end = angle_end(item.tokens, index + 1)
-                arguments = list(split_at_commas(item.tokens[index + 2 : end - 1]))
-                known = all(_is_type(each) or constant_value(each, values) is not None for each in arguments)
-                if known and len(arguments) <= len(names):
+                values = _values_at(items, item, index, of_file, depth - 1)
+                arguments = [
+                    _known_argument(each, values)
+                    for each in split_at_commas(item.tokens[index + 2 : end - 1])
+                ]
+                if all(arguments) and len(arguments) <= len(names):
                     yield dict(zip(names, arguments, strict=False))
+
+
+def _known_argument(argument: Sequence[Token], values: NamedValues) -> Sequence[Token]:
+    """Return the type or the number that a template argument stands for; no token if it is not known."""
+    if len(argument) == 1:
+        argument = values.get(argument[0].text, argument)
+    if _is_type(argument):
+        return argument
+    value = constant_value(argument, values)
+    return () if value is None else tokenize(str(value))
 
 
 def _is_type(argument: Sequence[Token]) -> bool:
