@@ -127,6 +127,13 @@ def test_errors_beside_a_function_of_integers_are_reported() -> None:
     assert [each.line for each in caught.value.diagnostics] == [2]
 
 
+@pytest.mark.parametrize("arch", [80, 90])
+def test_functions_of_dependent_launches_are_known(arch: int) -> None:
+    body = "cudaGridDependencySynchronize(); x[0] = 1; cudaTriggerProgrammaticLaunchCompletion();"
+    ptx = compile_program(KERNEL.format(body), arch=arch).ptx
+    assert ptx.count("griddepcontrol") == 2 * (arch == 90)
+
+
 def test_source_without_such_names_gets_no_definition() -> None:
     text = "#include <cmath>\n" + KERNEL.format("x[0] = sqrtf(min(x[0], 1.0f)) + cuda::std::min(1, 2);")
     assert implicit_definitions(read_source(text), {}) == ""

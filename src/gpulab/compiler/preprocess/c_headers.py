@@ -199,6 +199,18 @@ _NAMES = dict(_definitions(_STDINT, _SYS_TYPES, _CUDA_TYPES, _LIMITS, _FLOAT, _M
 _NAMES |= {name: f"#define {name} asm" for name in ("__asm__", "__asm")}  # nvcc knows GNU's spellings
 _NAMES |= {name: f"#define {name} const" for name in ("__const__", "__const")}
 _NAMES |= {"__volatile": "#define __volatile volatile", "__extension__": "#define __extension__"}
+# Programmatic dependent launches, of compute capability 9.0; a kernel that is launched alone does not wait.
+_NAMES |= {
+    name: f"""static __device__ inline void {name}() {{
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.{action};" ::: "memory");
+#endif
+}}"""
+    for name, action in (
+        ("cudaGridDependencySynchronize", "wait"),
+        ("cudaTriggerProgrammaticLaunchCompletion", "launch_dependents"),
+    )
+}
 _NAMES["__NVCC__"] = "#define __NVCC__"  # sources ask for it before they write `__device__`
 _NAMES["register"] = "#define register"  # nvcc ignores this word; in C++17 it is an error for NVRTC
 
