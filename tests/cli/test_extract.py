@@ -54,6 +54,15 @@ def test_extract_reads_a_file_as_a_program_includes_it(include: str, cu: Any, ca
     assert "program.cu" in notes
 
 
+def test_extract_follows_programs_that_include_one_another(cu: Any, capsys: Any) -> None:
+    cu('#define SIZE 64\n#include "middle.cu"\nint main() {}\n', "program.cu")
+    cu('#include "part.cuh"\nvoid host() {}\n', "middle.cu")
+    assert main(["extract", cu("__global__ void k(int* x) { x[0] = SIZE; }\n", "part.cuh")]) == 0
+    text, notes = capsys.readouterr()
+    assert "#define SIZE 64" in text
+    assert "program.cu" in notes
+
+
 def test_extract_reads_a_file_alone_if_a_program_leaves_its_kernels_out(cu: Any, capsys: Any) -> None:
     cu('// #include "part.cuh"\n#include "missing.cuh"\nint main() {}\n', "program.cu")
     assert main(["extract", cu("__global__ void k() {}\n", "part.cuh")]) == 0

@@ -59,8 +59,7 @@ def run_extract(args: argparse.Namespace) -> int:
     if not cells:
         raise UsageError(f"{args.file}: no `__global__` function is defined here.")
 
-    program = _including_program(args.file)
-    if program is not None:  # it declares names before the line with the `#include`
+    for program in _including_programs(args.file):  # it declares names before the line with the `#include`
         with contextlib.suppress(GpulabError):
             kernels = {name for cell in cells for name in cell.kernels}
             whole = read_items(program, args.folders)
@@ -68,6 +67,7 @@ def run_extract(args: argparse.Namespace) -> int:
             if kernels.issubset(name for cell in within for name in cell.kernels):
                 file, cells = whole, within
                 say(f"read as {program.name} includes it.", error=True)
+                break
 
     texts = [cell_text(cell) for cell in cells]
     if args.notebook is None:
@@ -134,11 +134,19 @@ def _missing(names: Sequence[str]) -> str:
     return f"not found, so left out: {', '.join(shown[:_NOT_READ])}{more} (-I DIR names their folder)."
 
 
-def _including_program(path: Path) -> Path | None:
-    """Return a program in the same folder that includes this file; None if there is none."""
+def _including_programs(path: Path) -> list[Path]:
+    """Return the programs in the same folder that include this file, one through another, the last first."""
+    found: list[Path] = []
+    while program := _including_program(found[0] if found else path, (path, *found)):
+        found.insert(0, program)
+    return found
+
+
+def _including_program(path: Path, known: Sequence[Path]) -> Path | None:
+    """Return a program in the same folder that includes a file, other than those known; None if none does."""
     include = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*["<](?:\./)?{re.escape(path.name)}[">]', re.MULTILINE)
     for other in sorted(path.parent.glob("*.c*")):
-        is_source = other.suffix in (".cu", ".cpp", ".c") and other != path and other.is_file()
+        is_source = other.suffix in (".cu", ".cpp", ".c") and other not in known and other.is_file()
         if is_source and include.search(other.read_text(encoding="utf-8-sig", errors="replace")):
             return other
     return None
