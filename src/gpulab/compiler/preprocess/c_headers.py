@@ -58,12 +58,13 @@ typedef signed long long int_fast64_t;    typedef unsigned long long uint_fast64
 """
 
 # The abbreviations of <sys/types.h>, and `uchar`, which image-processing sources take for granted.
+# libcu++ declares `time_t`, too, with this type.
 _SYS_TYPES = """
 typedef unsigned char uchar;   typedef unsigned short ushort;
 typedef unsigned int uint;     typedef unsigned long ulong;
 typedef unsigned char u_int8_t;    typedef unsigned short u_int16_t;
 typedef unsigned int u_int32_t;    typedef unsigned long long u_int64_t;
-typedef long ssize_t;          typedef long time_t;
+typedef long ssize_t;          typedef long long time_t;
 """
 
 # Types of CUDA's driver interface and of cuFFT that appear in the parameters of kernels.
