@@ -51,7 +51,7 @@ def barrier(cg: CodegenContext, block: Block, point: SuspendPoint) -> None:
     fields = {} if point.complete else {BARRIER: which, BLOCKED: "1", EXPECTED: expected}
     for offset, value in (fields | {SITE: str(site)}).items():
         b.line(f"store i32 {value}, ptr {warp_state(cg, offset)}")
-    suspend(cg, point, mask, site)
+    suspend(cg, point, mask)
 
 
 def _waits(block: Block) -> bool:

@@ -133,11 +133,13 @@ class CodegenContext(KernelContext):
         self.uses_dispatcher = False  # one place in the code finds the next block with lanes
         self.saved_at: dict[str, int] = {}  # offset of each register in the warp's save area
         self.saved_bytes = 0
+        self.arrivals: list[tuple[str, str]] = []  # complete barriers: number, and label of the code there
         self.saved_before_loop: dict[int, tuple[str, ...]] = {}  # by first block; see `suspension`
         self.canonical_at: dict[str, int] = {}  # the same for the canonical form (see `suspension`)
         self.canonical_bytes = 0
         self.fuel_slot = ""  # instructions left in the time slice
         self.yielding: set[int] = set()  # suspend points at which a warp yields in a spin loop
+        self.save_area = ""  # pointer to the registers of the warp while it is suspended
         self.patience_slot = ""  # iterations of spin loops left before lanes yield
 
         self.joint_loads: dict[tuple[int, int], Any] = {}  # see `joint_loads`; by block and instruction

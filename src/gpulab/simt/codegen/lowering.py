@@ -3,8 +3,8 @@
     i32 warp(context, warp number, resume)
 
 `resume` is 0 at first, and afterwards the result of the previous call: the number of the suspend point, DONE
-or FAULT. The module emits control flow; instructions are lowered by the handlers in
-`gpulab.simt.instructions`.
+or FAULT. One call can run several warps (see `warp_loop`). The module emits control flow; instructions are
+lowered by the handlers in `gpulab.simt.instructions`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.analysis.reconvergence import deferred_blocks, resume_order, target_sets
-from gpulab.simt.codegen import barriers, special_registers, suspension
+from gpulab.simt.codegen import barriers, special_registers, suspension, warp_loop
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import MALFORMED, PSEUDO_HANDLERS, lower_instruction
 from gpulab.simt.codegen.ir import BITS, vector
@@ -45,25 +45,26 @@ class Lowering(CodegenContext):
         else:
             for number in sorted({n for f in frontier for n in f}):
                 self.suspended[number] = b.alloca("i32", "suspended", 4)
-        self.fuel_slot = b.alloca("i64", "fuel", 8)
+        self.fuel_slot = b.alloca("i32", "fuel", 4)
         self.patience_slot = b.alloca("i64", "patience", 8)
-        b.open("start")
         self.prologue()
         for block in self.flow.blocks:
             self.block(block)
         if self.dispatchers:
             self.dispatcher()
+        if self.arrivals:
+            warp_loop.run_next_warp(self)
         b.open("fault")
         b.line(f"ret i32 {FAULT}")
 
         # Every live SSA value would need a phi with an entry per block after the dispatcher.
         in_memory = self.uses_dispatcher and len(self.flow.blocks) * len(self.slots) > MAX_MERGED
         registers = f' "{IN_MEMORY}"' if in_memory else ""
+        parameters = warp_loop.PARAMETERS if self.arrivals else "i32 %warp, i32 %resume"
         head = [
-            f"define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) #0{registers} {{",
+            f"define i32 @warp(ptr %ctx, {parameters}) #0{registers} {{",
             "entry:",
             *b.entry,
-            "  br label %start",
         ]
         tables = [text for text in b.functions.values() if text.startswith("@")]
         helpers = [f"{UNIT}\n{text}" for text in b.functions.values() if not text.startswith("@")]
@@ -72,7 +73,7 @@ class Lowering(CodegenContext):
     def prologue(self) -> None:
         """Emit the entry of the function: set up the warp and jump to the suspend point."""
         b = self.b
-        b.line(f"store i64 {SLICE}, ptr {self.fuel_slot}")
+        b.line(f"store i32 {SLICE}, ptr {self.fuel_slot}")
         b.line(f"store i64 {PATIENCE}, ptr {self.patience_slot}")
         if self.uses_dispatcher:
             b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
@@ -106,6 +107,8 @@ class Lowering(CodegenContext):
 
         self.warp_state = suspension.locate_state(self)
         self.suspend_points = suspension.plan_suspension(self)
+        if self.suspend_points:
+            self.save_area = suspension.locate_save_area(self)
         cases = " ".join(f"i32 {p.number}, label %resume{p.number}" for p in self.suspend_points)
         b.line(f"switch i32 %resume, label %block0 [ {cases} ]")
         for point in self.suspend_points:
@@ -320,22 +323,22 @@ class Lowering(CodegenContext):
         """
         b = self.b
         cost = sum(len(x.code) + 1 for x in self.flow.blocks[first : last + 1])
-        left = b.value(f"sub i64 {b.value(f'load i64, ptr {self.fuel_slot}')}, {cost}")
-        b.line(f"store i64 {left}, ptr {self.fuel_slot}")
+        left = b.value(f"sub i32 {b.value(f'load i32, ptr {self.fuel_slot}')}, {cost}")
+        b.line(f"store i32 {left}, ptr {self.fuel_slot}")
         empty, on = b.new_label("empty"), b.new_label("on")
-        b.branch(b.value(f"icmp slt i64 {left}, 0"), empty, on, likely=False)
+        b.branch(b.value(f"icmp slt i32 {left}, 0"), empty, on, likely=False)
         b.open(empty)
         site = self.loop_site(first)
         more = b.call(
             "sim_refuel",
-            "i64",
+            "i32",
             ("ptr", "%ctx"),
             ("i32", "%warp"),
             ("i32", self.mask_now()),
             ("i64", str(site)),
         )
-        b.line(f"store i64 {more}, ptr {self.fuel_slot}")
-        b.branch(b.value(f"icmp slt i64 {more}, 0"), "fault", on, likely=False)
+        b.line(f"store i32 {more}, ptr {self.fuel_slot}")
+        b.branch(b.value(f"icmp slt i32 {more}, 0"), "fault", on, likely=False)
         b.open(on)
         if first in self.analysis.spin_loops:
             suspension.yield_lanes(

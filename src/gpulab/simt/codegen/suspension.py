@@ -10,10 +10,12 @@ The *fallback* code of a kernel keeps every register in a vector. A warp continu
 wraps around between the lanes of a row, so that it is not affine. The fallback code is compiled when it is
 first needed. Registers are handed over in the *canonical* form: each one as a vector of 64-bit words.
 
-The scheduler keeps 32 bytes per warp: (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32
-expected, i32 site). At a *complete* barrier, a plain `__syncthreads()` at which all lanes of the warp are
-known to be active, the warp stores its site only: if all warps of a block return the number of the same
-complete barrier, they continue at once. Otherwise the scheduler stores the other fields (`sim_hold`).
+The scheduler keeps 32 bytes per warp: (i32 resume, i32 barrier, i32 blocked, i32 mask, i32 fuel, i32 slices,
+i32 expected, i32 site). `fuel` is what is left of the time slice, and `slices` counts the earlier ones. At a
+*complete* barrier, a plain `__syncthreads()` at which all lanes of the warp are known to be active, the warp
+stores its fuel and its site only, and the same call runs the next warp (see `warp_loop`). If all warps of a
+block arrive at the same complete barrier, they continue at once. Otherwise the scheduler stores the other
+fields (`sim_hold`).
 """
 
 from __future__ import annotations
@@ -28,11 +30,12 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.ir import BITS, vector
 from gpulab.simt.ptx.syntax import Imm, Instruction
-from gpulab.simt.runtime.layout import COMPLETE, FALLBACK, PATIENCE, SLICE
+from gpulab.simt.runtime.layout import COMPLETE, FALLBACK, PATIENCE
 
 __all__ = [
     "SuspendPoint",
     "enter_fallback",
+    "locate_save_area",
     "locate_state",
     "plan_suspension",
     "restore",
@@ -45,7 +48,7 @@ __all__ = [
 ]
 
 # Byte offsets in a warp's state. A warp that is not at a barrier keeps the block that ran last in EXPECTED.
-RESUME, BARRIER, BLOCKED, MASK, USED, EXPECTED, SITE = 0, 4, 8, 12, 16, 24, 28
+RESUME, BARRIER, BLOCKED, MASK, FUEL, SLICES, EXPECTED, SITE = range(0, 32, 4)
 STATE_BYTES = 32
 
 
@@ -251,14 +254,20 @@ def _area(cg: CodegenContext, field: str, bytes_per_warp: int) -> str:
     return b.value(f"getelementptr i8, ptr {cg.load_field(field, 'ptr')}, i64 {offset}")
 
 
-def _save_area(cg: CodegenContext) -> str:
+def locate_save_area(cg: CodegenContext) -> str:
+    """Return a pointer to the save area of the warp."""
     return _area(cg, "canonical" if cg.fallback else "saved", cg.saved_bytes)
 
 
 def _save(cg: CodegenContext, point: SuspendPoint) -> None:
-    area = _save_area(cg)
-    _save_suspended_masks(cg, area, point.suspended)
-    _save_registers(cg, area, point.saved)
+    _save_suspended_masks(cg, cg.save_area, point.suspended)
+    _save_registers(cg, point.saved)
+    _save_fuel(cg)
+
+
+def _save_fuel(cg: CodegenContext) -> None:
+    b = cg.b
+    b.line(f"store i32 {b.value(f'load i32, ptr {cg.fuel_slot}')}, ptr {warp_state(cg, FUEL)}")
 
 
 def save_before_loop(cg: CodegenContext, block: int, head: int) -> None:
@@ -269,15 +278,15 @@ def save_before_loop(cg: CodegenContext, block: int, head: int) -> None:
     label = cg.b.new_label("enters")
     cg.b.jump(label)
     with cg.side_block(label):
-        _save_registers(cg, _save_area(cg), names)
+        _save_registers(cg, names)
 
 
-def _save_registers(cg: CodegenContext, area: str, names: tuple[str, ...]) -> None:
+def _save_registers(cg: CodegenContext, names: tuple[str, ...]) -> None:
     b = cg.b
     for name in names:
         value = cg.read(name)
         for number, ref in enumerate(value.refs[:1] if cg.shape(name).common else value.refs):
-            pointer = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")
+            pointer = b.value(f"getelementptr i8, ptr {cg.save_area}, i64 {cg.saved_at[name] + 8 * number}")
             if value.kind == "varying" and value.ty == "i1":
                 b.line(f"store i32 {cg.pack_mask(ref)}, ptr {pointer}, align 4")
             else:
@@ -295,14 +304,14 @@ def _save_suspended_masks(cg: CodegenContext, area: str, blocks: tuple[int, ...]
 def restore(cg: CodegenContext, point: SuspendPoint) -> None:
     """Restore a warp's registers and masks from its save area."""
     b = cg.b
-    area = _save_area(cg)
     for block in point.suspended:
-        mask = b.value(f"load i32, ptr {b.value(f'getelementptr i8, ptr {area}, i64 {4 * block}')}, align 4")
+        place = b.value(f"getelementptr i8, ptr {cg.save_area}, i64 {4 * block}")
+        mask = b.value(f"load i32, ptr {place}, align 4")
         b.line(f"store i32 {mask}, ptr {cg.suspended[block]}")
     for name in point.live:
         ty, shape = cg.register_type(name), cg.shape(name)
         for number, ref in enumerate(dict.fromkeys(cg.slot(name).refs)):
-            pointer = b.value(f"getelementptr i8, ptr {area}, i64 {cg.saved_at[name] + 8 * number}")
+            pointer = b.value(f"getelementptr i8, ptr {cg.save_area}, i64 {cg.saved_at[name] + 8 * number}")
             if shape.kind == "varying" and ty == "i1":
                 loaded = cg.unpack_mask(b.value(f"load i32, ptr {pointer}, align 4"))
                 b.line(f"store {vector('i1')} {loaded}, ptr {ref}")
@@ -311,6 +320,7 @@ def restore(cg: CodegenContext, point: SuspendPoint) -> None:
                 b.line(f"store {full} {b.value(f'load {full}, ptr {pointer}, align 1')}, ptr {ref}")
     mask = "-1" if point.complete else b.value(f"load i32, ptr {warp_state(cg, MASK)}")
     b.line(f"store i32 {mask}, ptr {cg.mask_slot}")
+    b.line(f"store i32 {b.value(f'load i32, ptr {warp_state(cg, FUEL)}')}, ptr {cg.fuel_slot}")
 
 
 def enter_fallback(cg: CodegenContext) -> None:
@@ -337,6 +347,7 @@ def enter_fallback(cg: CodegenContext) -> None:
             cg.store_lanes(value, pointer)
 
     b.line(f"store i32 {cg.mask()}, ptr {warp_state(cg, MASK)}")
+    _save_fuel(cg)
     site = basic_blocks.widening_sites(cg.flow.blocks)[cg.block_number, cg.instruction_index]
     b.line(f"ret i32 {FALLBACK + site}")
 
@@ -344,23 +355,17 @@ def enter_fallback(cg: CodegenContext) -> None:
 # -- suspending and resuming --------------------------------------------------------------------
 
 
-def suspend(cg: CodegenContext, point: SuspendPoint, mask: str, site: int) -> None:
-    """Save the warp, add up the instructions that it executed, and return to the scheduler."""
+def suspend(cg: CodegenContext, point: SuspendPoint, mask: str) -> None:
+    """Save the warp and return to the scheduler."""
     b = cg.b
     _save(cg, point)
     if not point.complete:
         b.line(f"store i32 {mask}, ptr {warp_state(cg, MASK)}")
-    used = warp_state(cg, USED)
-    spent = b.value(f"sub i64 {SLICE}, {b.value(f'load i64, ptr {cg.fuel_slot}')}")
-    total = b.value(f"add i64 {b.value(f'load i64, ptr {used}')}, {spent}")
-    b.line(f"store i64 {total}, ptr {used}")
-
-    over, fine = b.new_label("over"), b.new_label("fine")
-    b.branch(b.value(f"icmp ugt i64 {total}, {cg.load_field('budget')}"), over, fine, likely=False)
-    with cg.side_block(over):
-        cg.fault("budget", site, mask)
-    b.open(fine)
-    b.line(f"ret i32 {point.number}")
+    if point.complete:
+        cg.arrivals.append((str(point.number), b.label))
+        b.jump("arrived")
+    else:
+        b.line(f"ret i32 {point.number}")
 
 
 def resume(cg: CodegenContext, point: SuspendPoint) -> None:
@@ -425,5 +430,5 @@ def yield_lanes(cg: CodegenContext, point: SuspendPoint) -> None:
         with cg.side_block(stop):
             cg.invalidate_cache()
             b.line(f"store i64 {PATIENCE}, ptr {cg.patience_slot}")
-            suspend(cg, point, cg.mask_now(), cg.loop_site(point.target))
+            suspend(cg, point, cg.mask_now())
     b.open(on)

@@ -55,6 +55,7 @@ FIELDS = (
     "poison",  # byte that shared memory is filled with before a block starts
     "allocations",  # address of the table (base, bytes, host address, shadow), sorted by base
     "allocation_count",
+    "running",  # number of the warp that runs
     "warp",  # address of `warp`; Python replaces it when optimised code exists
     "fallback",  # address of the fallback code's `warp`; 0 until it is compiled
     "compile_fallback",  # address of a host function that compiles it; takes the context

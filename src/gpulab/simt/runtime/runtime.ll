@@ -51,7 +51,7 @@ out:
 }
 
 ; Grant another time slice to a warp that has used its slice; -1 stops the warp.
-define internal i64 @sim_refuel(ptr %ctx, i32 %warp, i32 %lanes, i64 %site) noinline cold {
+define internal i32 @sim_refuel(ptr %ctx, i32 %warp, i32 %lanes, i64 %site) noinline cold {
   %stop = call i64 @get(ptr %ctx, i64 ${stop})
   %flag = inttoptr i64 %stop to ptr
   %stopping = load atomic i64, ptr %flag monotonic, align 8
@@ -59,25 +59,27 @@ define internal i64 @sim_refuel(ptr %ctx, i32 %warp, i32 %lanes, i64 %site) noin
   br i1 %ends, label %stopped, label %count
 stopped:
   call void @sim_fault(ptr %ctx, i32 %warp, i64 ${STOPPED}, i64 %site, i32 %lanes, i64 0)
-  ret i64 -1
+  ret i32 -1
 count:
   %warp64 = zext i32 %warp to i64
   %offset = mul i64 %warp64, 32
   %states = call i64 @get(ptr %ctx, i64 ${warps})
   %at = add i64 %states, %offset
-  %at2 = add i64 %at, 16
-  %used.p = inttoptr i64 %at2 to ptr
-  %used = load i64, ptr %used.p
-  %now = add i64 %used, ${SLICE}
-  store i64 %now, ptr %used.p
+  %at2 = add i64 %at, 20
+  %slices.p = inttoptr i64 %at2 to ptr
+  %slices = load i32, ptr %slices.p
+  %slices.now = add i32 %slices, 1
+  store i32 %slices.now, ptr %slices.p
+  %slices.64 = zext i32 %slices.now to i64
+  %now = mul i64 %slices.64, ${SLICE}
   %budget = call i64 @get(ptr %ctx, i64 ${budget})
   %over = icmp ugt i64 %now, %budget
   br i1 %over, label %spent, label %more
 spent:
   call void @sim_fault(ptr %ctx, i32 %warp, i64 ${BUDGET}, i64 %site, i32 %lanes, i64 0)
-  ret i64 -1
+  ret i32 -1
 more:
-  ret i64 ${SLICE}
+  ret i32 ${SLICE}
 }
 
 ; Return the row of the last allocation whose base is not greater than an address; null if there is none.
@@ -685,6 +687,7 @@ able:
   %held = icmp ne i32 %blocked, 0
   br i1 %held, label %ran, label %run
 run:
+  call void @put(ptr %ctx, i64 ${running}, i64 %w64)
   %in.fallback = icmp sge i32 %resume, ${FALLBACK}
   br i1 %in.fallback, label %run.fallback, label %run.fast
 run.fast:
@@ -697,26 +700,41 @@ run.fallback:
   br label %stopped
 stopped:
   %result = phi i32 [ %fast.result, %run.fast ], [ %fallback.result, %run.fallback ]
-  store i32 %result, ptr %state
+  ; The result is that of the last warp which the call ran. All others have arrived at one complete barrier.
+  %last64 = call i64 @get(ptr %ctx, i64 ${running})
+  %last = trunc i64 %last64 to i32
+  %last.off = mul i64 %last64, 32
+  %last.state = getelementptr i8, ptr %states, i64 %last.off
+  store i32 %result, ptr %last.state
   %failed = icmp eq i32 %result, -2
   br i1 %failed, label %fault, label %count
 count:
+  %others = sub i32 %last, %w
+  %others.place = load i32, ptr %state
+  %every.others = and i32 %every, %others.place
+  %some.others = or i32 %some, %others.place
   %stays = icmp sgt i32 %result, 0
   %stays.1 = zext i1 %stays to i32
-  %now.blocked = load i32, ptr %blocked.p
-  %goes = icmp eq i32 %now.blocked, 0
+  %stays.all = add i32 %stays.1, %others
+  %last.blocked.p = getelementptr i8, ptr %last.state, i64 8
+  %last.blocked = load i32, ptr %last.blocked.p
+  %goes = icmp eq i32 %last.blocked, 0
   %both = and i1 %stays, %goes
   %goes.1 = zext i1 %both to i32
+  %goes.all = add i32 %goes.1, %others
   br label %ran
 ran:
-  %live.add = phi i32 [ 0, %visit ], [ 1, %able ], [ %stays.1, %count ]
-  %free.add = phi i32 [ 0, %visit ], [ 0, %able ], [ %goes.1, %count ]
+  %ran.last = phi i32 [ %w, %visit ], [ %w, %able ], [ %last, %count ]
+  %live.add = phi i32 [ 0, %visit ], [ 1, %able ], [ %stays.all, %count ]
+  %free.add = phi i32 [ 0, %visit ], [ 0, %able ], [ %goes.all, %count ]
+  %every.before = phi i32 [ %every, %visit ], [ %every, %able ], [ %every.others, %count ]
+  %some.before = phi i32 [ %some, %visit ], [ %some, %able ], [ %some.others, %count ]
   %place = phi i32 [ -1, %visit ], [ -1, %able ], [ %result, %count ]
-  %every.next = and i32 %every, %place
-  %some.next = or i32 %some, %place
+  %every.next = and i32 %every.before, %place
+  %some.next = or i32 %some.before, %place
   %live.next = add i32 %live, %live.add
   %free.next = add i32 %free, %free.add
-  %w.next = add i32 %w, 1
+  %w.next = add i32 %ran.last, 1
   br label %each
 round.end:
   %again = icmp ne i32 %live, 0
@@ -759,7 +777,7 @@ fault:
   ret i32 -1
 }
 
-; A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i64 used, i32 expected, i32 site).
+; A warp's state is (i32 resume, i32 barrier, i32 blocked, i32 mask, i32 fuel, i32 slices, i32 expected, i32 site).
 ; Store what `sim_release` needs of the warps that have arrived at a complete barrier. Return their number.
 define internal i32 @sim_hold(ptr %ctx, i32 %warps) {
 entry:
