@@ -133,6 +133,7 @@ class CodegenContext(KernelContext):
         self.uses_dispatcher = False  # one place in the code finds the next block with lanes
         self.saved_at: dict[str, int] = {}  # offset of each register in the warp's save area
         self.saved_bytes = 0
+        self.loop_steps: dict[int, dict[str, Any]] | None = None  # see `prefetching`
         self.arrivals: list[tuple[str, str]] = []  # complete barriers: number, and label of the code there
         self.saved_before_loop: dict[int, tuple[str, ...]] = {}  # by first block; see `suspension`
         self.canonical_at: dict[str, int] = {}  # the same for the canonical form (see `suspension`)

@@ -22,6 +22,7 @@ from gpulab.simt.codegen.instruction_forms import PSEUDO_HANDLERS, handles
 from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
 from gpulab.simt.codegen.joint_loads import joint_load
 from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.codegen.prefetching import prefetch_next_rows
 from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, Sym, type_size, vector_elements
 
 TYPES = ".b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
@@ -115,6 +116,8 @@ def _read_rows(
         host = check.host_base()
         pointers = [check.host_pointer(host, o) for o in offsets]
         near = _loaded(cg, where, ty, count, pointers)
+        if space == "global" and where.stride:
+            prefetch_next_rows(cg, item, pointers, cg.width * size)
         b.jump(join)
     with cg.side_block(slow):
         check.resolve()
