@@ -135,6 +135,8 @@ class NativeKernel:
         Returns the optimised code, with the same sites and the same layout of saved registers.
     spent_s : float
         Processor time of the launches so far, at most.
+    block_s : float
+        Processor time of a block in the last launch, at most; infinite before the first launch.
     sites : list of AccessSite
         Sites by number.
     symbols : list of str
@@ -173,6 +175,7 @@ class NativeKernel:
     code: list[jit.Loaded]
     fallback: int = 0
     spent_s: float = 0.0
+    block_s: float = inf
 
     def optimize(self) -> None:
         """Replace `warp` and, for the next launch, `run` by optimised code."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
-from math import prod
+from math import inf, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ __all__ = ["Fault", "GridLaunch", "LaunchOutcome", "PrintRecord", "launch", "wor
 MEMORY_LIMIT = 1 << 30  # bytes of the host for the local memory of all cores
 THREAD_LIMIT = 1 << 29  # threads of one launch
 POLL_S = 0.1  # seconds between two checks of a running launch
+WORKER_S = 2e-4  # work for each thread that a launch wakes at its start; waking one takes up to 0.1 ms
+LATE_S = 1e-3  # seconds after which the other workers start, too
 _STARTING = threading.Lock()  # the stack size of new threads is a setting of the whole process
 
 
@@ -253,7 +255,7 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
     workers = [_worker(request, recorder, fields) for _ in range(count)]
 
     calls = HeapCalls(heap, recorder, table, workers) if heap else None
-    _run(native, workers, common)
+    _run(native, workers, common, request.blocks)
     if calls and calls.error:
         raise calls.error
     return _outcome(native, workers, request.grid, request.block)
@@ -294,25 +296,37 @@ def _worker(request: GridLaunch, recorder: Recorder, fields: Mapping[str, int]) 
     return worker
 
 
-def _run(native: NativeKernel, workers: list[LaunchWorker], common: npt.NDArray[np.int64]) -> None:
-    """Run all blocks; replace the code while it runs once it has proved worth optimising."""
+def _run(
+    native: NativeKernel, workers: list[LaunchWorker], common: npt.NDArray[np.int64], blocks: int
+) -> None:
+    """Run all blocks; replace the code while it runs once it has proved worth optimising.
+
+    A short launch starts with fewer workers than there are, because waking a thread can take longer than the
+    blocks that it would run. How long a launch takes is estimated from the last one.
+    """
     pool = worker_pool(1 << (native.stack_bytes - 1).bit_length())
     before, start = native.spent_s, time.process_time()
-    futures = [pool.submit(native.run, worker.words.ctypes.data) for worker in workers]
+    waiting = [worker.words.ctypes.data for worker in workers]
+    first = min(max(native.block_s * blocks / WORKER_S, 1.0), len(waiting))
+    futures = [pool.submit(native.run, waiting.pop()) for _ in range(int(first))]
     try:
         pending = set(futures)
         while pending:
-            left = (native.patience_s - native.spent_s) / len(workers)
-            _, pending = wait(pending, timeout=min(max(left, 0.0), POLL_S))
+            left = (native.patience_s - native.spent_s) / len(futures)
+            _, pending = wait(pending, timeout=min(max(left, 0.0), LATE_S if waiting else POLL_S))
             native.spent_s = before + time.process_time() - start
             if pending and native.spent_s >= native.patience_s:
                 native.optimize()
                 for worker in workers:
                     worker["warp"] = native.warp
+            while pending and waiting:
+                futures.append(pool.submit(native.run, waiting.pop()))
+                pending.add(futures[-1])
     except BaseException:
         common[1] = 1
         wait(futures)
         raise
+    native.block_s = (native.spent_s - before) / blocks if blocks else inf
     for future in futures:
         future.result()
 
