@@ -8,20 +8,26 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffic
+from gpulab.model.caches import COALESCED_LINES, CacheShape, SiteTraffic, WaveTrace, cache_traffic
 
 SITES = 4
+
+
+def scattered(number: int) -> int:
+    return (number * 0x9E3779B97F4A7C15 & (1 << 64) - 1) >> 20
 
 
 class ReferenceCache:
     """A set-associative cache: sets of lines, the least recently used first."""
 
-    def __init__(self, shape: CacheShape) -> None:
-        self.shape = shape
+    def __init__(self, shape: CacheShape, hashed: bool = False) -> None:
+        self.shape, self.hashed = shape, hashed
         self.sets: dict[int, OrderedDict[int, dict[str, int]]] = {}
 
     def line(self, number: int) -> dict[str, int]:
-        lines = self.sets.setdefault((number ^ number >> 11 ^ number >> 19) % self.shape.sets, OrderedDict())
+        number = scattered(number) if self.hashed else number
+        mixed = number ^ number >> 8 ^ number >> 16 ^ number >> 24
+        lines = self.sets.setdefault(mixed % self.shape.sets, OrderedDict())
         if number not in lines:
             if len(lines) == self.shape.ways:
                 lines.popitem(last=False)
@@ -35,14 +41,44 @@ def reference_traffic(
 ) -> list[SiteTraffic]:
     sms = len(trace.starts) - 1
     first = [ReferenceCache(l1) for _ in range(sms)]
-    second, counts = ReferenceCache(l2), np.zeros((SITES, 9), int)
+    second, counts = ReferenceCache(l2, hashed=True), np.zeros((SITES, 13), int)
+    pieces, clock = {}, Clock()
     requests = {w: _requests(trace.words[w, : trace.used[w]].tolist()) for w in range(len(trace.used))}
     for turn in range(turns):
         for sm in range(sms):
             for warp in trace.order[trace.starts[sm] : trace.starts[sm + 1]].tolist():
                 if turn < len(requests[warp]):
-                    _request(requests[warp][turn], first[sm], second, turn, windows, counts)
+                    earlier = [word for request in requests[warp][:turn] for word in request]
+                    caches = first[sm], second, pieces
+                    _request(requests[warp][turn], earlier, caches, turn, windows, counts, clock)
     return [SiteTraffic(*map(int, row)) for row in counts]
+
+
+class Clock:
+    """Number of lines that have been served."""
+
+    def __init__(self) -> None:
+        self.now = 1 << 40
+
+    def next(self) -> int:
+        self.now += 1
+        return self.now
+
+
+def _pending(earlier: list[int], number: int) -> int:
+    """Return the sectors of a line in the last words of a warp, as far as they are stores."""
+    found = 0
+    for word in earlier[: -COALESCED_LINES - 1 : -1]:
+        if not word & 16:
+            break
+        found |= word & 15 if word >> 22 == number else 0
+    return found
+
+
+def _open_row(pieces: dict[int, int], number: int, turn: int, window: int) -> int:
+    known = pieces.get(number >> 2)
+    pieces[number >> 2] = turn
+    return int(known is None or turn - known > window)
 
 
 def _requests(words: list[int]) -> list[list[int]]:
@@ -54,24 +90,33 @@ def _requests(words: list[int]) -> list[list[int]]:
     return requests
 
 
-def _request(words, l1, l2, turn, windows, counts) -> None:
-    worst = 0
-    for word in words:
+def _request(words, earlier, caches, turn, windows, counts, clock) -> None:
+    worst, (l1, l2, pieces) = 0, caches
+    for at, word in enumerate(words):
         number, site, mask, store = word >> 22, word >> 6 & 0xFFFF, word & 15, bool(word & 16)
-        asked, window = mask.bit_count(), windows[site]
+        asked, window, now = mask.bit_count(), windows[site], clock.next()
         counts[site, 3] += asked
         counts[site, 4] += 1
+        near = l1.line(number)
         if store:
+            worst = max(worst, 1)
+            pending = 0 if scattered(now) % 8 == 0 else _pending(earlier + words[:at], number)
+            counts[site, 12] += (mask & pending).bit_count()
+            mask &= ~pending
+            if not mask:
+                continue
             counts[site, 8] += 1
             line = l2.line(number)
-            fresh = (mask & ~line["dirty"]).bit_count()
+            fresh = mask & ~line["dirty"]
+            counts[site, 11] += (fresh & ~line["sectors"]).bit_count()
             line["sectors"] |= mask
             line["dirty"] |= mask
-            counts[site, 6] += asked - fresh
-            counts[site, 7] += fresh
-            worst = max(worst, 1)
+            counts[site, 6] += (mask & ~fresh).bit_count()
+            counts[site, 12] += (mask & ~fresh).bit_count()
+            counts[site, 7] += fresh.bit_count()
+            if fresh:
+                counts[site, 10] += _open_row(pieces, number, turn, window)
             continue
-        near = l1.line(number)
         missing = mask & ~near["sectors"]
         near["sectors"] |= mask
         counts[site, 5] += asked - missing.bit_count()
@@ -79,11 +124,14 @@ def _request(words, l1, l2, turn, windows, counts) -> None:
             counts[site, 8] += 1
             far = l2.line(number)
             absent = missing & ~far["sectors"]
-            far["sectors"] |= missing
+            pairs = ((absent & 5) << 1 | (absent & 10) >> 1) & ~missing & ~far["sectors"]
+            far["sectors"] |= missing | pairs
             counts[site, 6] += (missing & ~absent).bit_count()
             counts[site, 7] += absent.bit_count()
+            counts[site, 9] += pairs.bit_count()
             if absent:
                 far["turn"], level = turn, 3
+                counts[site, 10] += _open_row(pieces, number, turn, window)
             else:
                 level = 2 if turn - far["turn"] >= window else 3
             near["turn"], near["level"] = turn, level
@@ -145,3 +193,40 @@ def test_l2_keeps_the_lines_of_an_earlier_wave_and_l1_does_not() -> None:
     l1, l2, wave = CacheShape(1024, 4), CacheShape(4096, 8), one_line(1, 1)
     traffic = cache_traffic([wave, wave], l1, l2, sites=1, turns=1, skip=0, windows=[1])[0]
     assert (traffic.l1_sectors, traffic.l2_sectors, traffic.dram_sectors) == (0, 4, 0)
+
+
+def struct_stores(stride: int) -> WaveTrace:
+    """Return a trace in which a warp writes two fields of 32 structures that are `stride` bytes apart."""
+    lines = stride * 32 // 128
+    words = [line << 22 | (line == 0) << 5 | 16 | 15 for _ in range(2) for line in range(lines)]
+    return WaveTrace(np.array([words], np.uint64), np.array([len(words)]), np.array([0]), np.array([0, 1]))
+
+
+def test_store_joins_an_earlier_one_of_few_lines_only() -> None:
+    l1, l2 = CacheShape(1024, 4), CacheShape(1 << 20, 8)
+    few, many = (
+        cache_traffic([struct_stores(stride)], l1, l2, sites=1, turns=2, skip=0, windows=[1])[0]
+        for stride in (16, 32)
+    )
+    assert few.l2_sectors + few.dram_sectors < 2 * 16
+    assert many.l2_sectors + many.dram_sectors == 2 * 32
+    assert few.rewritten == 16
+
+
+def test_lines_at_any_power_of_two_share_l1_equally() -> None:
+    rows = np.arange(1024)
+    for stride in (1, 8, 32, 256):
+        words = np.concatenate([rows, rows]).astype(np.uint64) * np.uint64(stride) << np.uint64(22)
+        words |= np.uint64(32 | 1)
+        trace = WaveTrace(words.reshape(1, -1), np.array([2048]), np.array([0]), np.array([0, 1]))
+        l1, l2 = CacheShape(1 << 18, 8), CacheShape(1 << 20, 16)
+        traffic = cache_traffic([trace], l1, l2, sites=1, turns=2048, skip=0, windows=[1])[0]
+        assert traffic.l1_sectors == 1024
+
+
+def test_dram_delivers_pairs_of_sectors() -> None:
+    words = np.array([[7 << 22 | 32 | 0b0001, 7 << 22 | 32 | 0b0010, 7 << 22 | 32 | 0b0100]], np.uint64)
+    trace = WaveTrace(words, np.array([3]), np.array([0]), np.array([0, 1]))
+    l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
+    traffic = cache_traffic([trace], l1, l2, sites=1, turns=3, skip=0, windows=[1])[0]
+    assert (traffic.dram_sectors, traffic.l2_sectors, traffic.paired) == (2, 1, 2)

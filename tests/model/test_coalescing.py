@@ -64,19 +64,18 @@ def test_transactions_on_one_channel_are_serialised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("addresses", "parts"),
+    ("addresses", "width", "parts", "covered"),
     [
-        (4 * LANES, 0),
-        (4 * LANES + 4, 1),
-        (16 * LANES, 0),
-        (32 * LANES, 32),
-        (0 * LANES, 1),
-        (128 * LANES, 32),
+        (4 * LANES, 4, 0, 0),
+        (4 * LANES + 4, 4, 0, 0),  # the request of the next warp continues this one
+        (16 * LANES, 4, 16, 0.25),
+        (32 * LANES, 4, 32, 0.125),
+        (0 * LANES, 4, 1, 0.125),
+        (32 * LANES, 8, 32, 0.25),
+        (32 * LANES, 16, 32, 0.5),
     ],
 )
-def test_sectors_with_one_word(addresses: np.ndarray, parts: int) -> None:
-    assert partial_sectors(FULL_MASK, request(addresses), 4) == parts
-
-
-def test_double_precision_value_is_more_than_one_word() -> None:
-    assert partial_sectors(FULL_MASK, request(32 * LANES), 8) == 0
+def test_sectors_that_are_covered_in_part(
+    addresses: np.ndarray, width: int, parts: int, covered: float
+) -> None:
+    assert partial_sectors(FULL_MASK, request(addresses), width) == (parts, covered)

@@ -9,7 +9,7 @@ import pytest
 
 from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
-from gpulab.model.caches import SiteTraffic
+from gpulab.model.caches import ROW_COST_BYTES, SiteTraffic
 from gpulab.model.resource_usage import (
     AccessSample,
     LaunchSample,
@@ -17,6 +17,7 @@ from gpulab.model.resource_usage import (
     out_of_step_traffic,
     request_costs,
 )
+from gpulab.model.warp_timing import CodeBlock, Operation
 
 FULL_MASK, LANES, SITE = np.array([0xFFFFFFFF], np.uint32), np.arange(32), 7
 
@@ -66,12 +67,27 @@ def test_line_with_one_requested_sector_costs_l2_a_whole_lookup() -> None:
 FIGURES = architecture(gpu("h200"))
 
 
-def test_written_sector_takes_l2_longer_and_one_with_a_single_word_more_so() -> None:
+def test_written_sector_takes_l2_longer_and_one_that_is_covered_in_part_more_so() -> None:
     whole = SiteTraffic(1, 0, 0, 4, 1, 0, 4, 0, 1)
-    shifted = SiteTraffic(1, 0, 0, 5, 2, 0, 5, 0, 2)
+    parts = SiteTraffic(1, 0, 0, 16, 4, 0, 16, 0, 4)
     assert cost(4 * LANES, whole, reads=False).l2_bytes == pytest.approx(FIGURES.l2_write_cost * 4 * 32)
-    expected = FIGURES.l2_write_cost * 5 * 32 + FIGURES.l2_part_bytes
-    assert cost(4 * LANES + 4, shifted, reads=False).l2_bytes == pytest.approx(expected)
+    expected = FIGURES.l2_write_cost * 16 * 32 + 16 * FIGURES.l2_part_bytes
+    assert cost(16 * LANES, parts, reads=False).l2_bytes == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("rewritten", "sectors"), [(0, 32), (48, 16)])
+def test_dram_reads_a_sector_of_which_only_a_part_is_written(rewritten: float, sectors: int) -> None:
+    traffic = SiteTraffic(1, 0, 0, 16, 4, 0, 0, 16, 4, rows=1, blank=16, rewritten=rewritten)
+    code = (CodeBlock((Operation("store", site=SITE),), 1e6),)
+    store = replace(access(16 * LANES, reads=False), requests=1e6)
+    sample = replace(launch_sample(store, traffic), code=code)
+    assert request_costs(sample, gpu("h200"), FIGURES)[SITE].dram_bytes == pytest.approx(32 * sectors)
+
+
+def test_random_pieces_cost_dram_more_than_consecutive_ones() -> None:
+    consecutive = SiteTraffic(0, 0, 1, 32, 32, 0, 0, 32, 32, paired=32, rows=4)
+    random = replace(consecutive, rows=32)
+    assert random.dram_bytes - consecutive.dram_bytes == pytest.approx(ROW_COST_BYTES * 28)
 
 
 def test_lookups_of_scattered_stores_hide_the_cost_of_single_words() -> None:

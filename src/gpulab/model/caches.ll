@@ -19,13 +19,25 @@ define internal void @increment(ptr %p, i64 %at, i64 %by) alwaysinline {
 
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 
+; All bits of a line's number select its set, so that lines at any stride are spread over the sets: on an H100, 1024
+; lines at a stride of 4 KiB all fit in L1.
 define internal i64 @set_index(i64 %line, i64 %sets) alwaysinline {
-  %mixed.1 = lshr i64 %line, 11
-  %mixed.2 = lshr i64 %line, 19
-  %mixed.3 = xor i64 %line, %mixed.1
-  %mixed = xor i64 %mixed.3, %mixed.2
+  %mixed.1 = lshr i64 %line, 8
+  %mixed.2 = lshr i64 %line, 16
+  %mixed.3 = lshr i64 %line, 24
+  %mixed.4 = xor i64 %line, %mixed.1
+  %mixed.5 = xor i64 %mixed.4, %mixed.2
+  %mixed = xor i64 %mixed.5, %mixed.3
   %set = urem i64 %mixed, %sets
   ret i64 %set
+}
+
+; Return the number that stands for a line in L2, whose sets and slices are selected by a hash: a working set close to
+; its size does not fill all sets equally.
+define internal i64 @scattered(i64 %line) alwaysinline {
+  %mixed = mul i64 %line, -7046029254386353131
+  %high = lshr i64 %mixed, 20
+  ret i64 %high
 }
 
 ; Prefetch the part of a set that `lookup` will read into the host's caches.
@@ -110,18 +122,57 @@ define internal i64 @count_sectors(i64 %mask) alwaysinline {
   ret i64 %n64
 }
 
+; Count the pieces of 512 bytes of DRAM of which no other access is in flight; a row of DRAM is opened for each.
+define internal void @open_row(ptr %p, i64 %line, i64 %turn, i64 %window, ptr %counts) alwaysinline {
+  %rows.i = call i64 @field(ptr %p, i64 $ROW_TABLE)
+  %rows = inttoptr i64 %rows.i to ptr
+  %count = call i64 @field(ptr %p, i64 $ROW_ENTRIES)
+  %piece = lshr i64 %line, 2
+  %mixed.1 = lshr i64 %piece, 17
+  %mixed = xor i64 %piece, %mixed.1
+  %last = sub i64 %count, 1
+  %at = and i64 %mixed, %last
+  %tag.at = shl i64 %at, 4
+  %tag.p = getelementptr i8, ptr %rows, i64 %tag.at
+  %turn.p = getelementptr i8, ptr %tag.p, i64 8
+  %tag = load i64, ptr %tag.p
+  %used = load i64, ptr %turn.p
+  %new.tag = add i64 %piece, 1
+  store i64 %new.tag, ptr %tag.p
+  store i64 %turn, ptr %turn.p
+  %same = icmp eq i64 %tag, %new.tag
+  %ago = sub i64 %turn, %used
+  %recent = icmp ule i64 %ago, %window
+  %open = and i1 %same, %recent
+  %opened = xor i1 %open, true
+  %opens = zext i1 %opened to i64
+  call void @increment(ptr %counts, i64 $ROWS, i64 %opens)
+  ret void
+}
+
 ; Read sectors of a line from L2. Return the furthest level that serves one of them (2: L2, 3: DRAM).
 define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window) noinline {
   %cache.i = call i64 @field(ptr %p, i64 $L2)
   %cache = inttoptr i64 %cache.i to ptr
   %sets = call i64 @field(ptr %p, i64 $L2_SETS)
   %ways = call i64 @field(ptr %p, i64 $L2_WAYS)
-  %e = call ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
+  %number = call i64 @scattered(i64 %line)
+  %e = call ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %number, i64 %now)
   %sectors.p = getelementptr i8, ptr %e, i64 0
   %valid = load i64, ptr %sectors.p
   %invalid = xor i64 %valid, -1
   %missing = and i64 %mask, %invalid
-  %all = or i64 %valid, %mask
+  ; DRAM delivers 64 bytes, so the other sector of a pair comes with the one that misses.
+  %even = and i64 %missing, 5
+  %to.odd = shl i64 %even, 1
+  %odd = and i64 %missing, 10
+  %to.even = lshr i64 %odd, 1
+  %others.1 = or i64 %to.odd, %to.even
+  %unrequested = xor i64 %mask, -1
+  %others.2 = and i64 %others.1, %unrequested
+  %others = and i64 %others.2, %invalid
+  %present = or i64 %valid, %others
+  %all = or i64 %present, %mask
   store i64 %all, ptr %sectors.p
   ; A request of the same cluster of SMs for these sectors may be in flight; if so, this one joins it.
   %clusters.p = getelementptr i8, ptr %e, i64 24
@@ -160,6 +211,9 @@ define internal i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, 
   br i1 %miss, label %fill, label %hit
 fill:
   store i64 %turn, ptr %filled.p
+  %others.n = call i64 @count_sectors(i64 %others)
+  call void @increment(ptr %counts, i64 $PAIRED, i64 %others.n)
+  call void @open_row(ptr %p, i64 %line, i64 %turn, i64 %window, ptr %counts)
   ret i64 3
 hit:
   %filled = load i64, ptr %filled.p
@@ -208,13 +262,70 @@ hit:
   ret i64 %h.level
 }
 
-; Serve one line of a store: every sector is written through to L2, and to DRAM once.
-define internal void @store_line(ptr %p, i64 %line, i64 %mask, i64 %now, ptr %counts) noinline {
+; Return the sectors of a line that the last stores of the warp have written, in its $COALESCED words before `at`.
+; The SM has not yet sent them, so that a store to them joins the earlier one.
+define internal i64 @pending_sectors(ptr %words, i64 %at, i64 %line) alwaysinline {
+entry:
+  br label %look
+look:
+  %back = phi i64 [ 1, %entry ], [ %back.next, %older ]
+  %found = phi i64 [ 0, %entry ], [ %found.next, %older ]
+  %is.word = icmp uge i64 %at, %back
+  br i1 %is.word, label %read, label %done
+read:
+  %n = sub i64 %at, %back
+  %q = getelementptr i64, ptr %words, i64 %n
+  %word = load i64, ptr %q
+  %store.bit = and i64 %word, 16
+  %stores = icmp ne i64 %store.bit, 0
+  br i1 %stores, label %older, label %done
+older:
+  %word.line = lshr i64 %word, $LINE_SHIFT
+  %same = icmp eq i64 %word.line, %line
+  %sectors = and i64 %word, 15
+  %adds = select i1 %same, i64 %sectors, i64 0
+  %found.next = or i64 %found, %adds
+  %back.next = add i64 %back, 1
+  %more = icmp ule i64 %back.next, $COALESCED
+  br i1 %more, label %look, label %done
+done:
+  %result = phi i64 [ %found, %look ], [ %found, %read ], [ %found.next, %older ]
+  ret i64 %result
+}
+
+; Serve one line of a store: every sector is written through to L2, and to DRAM once. A store to a sector of which
+; an earlier one of the warp is pending joins it. L1 allocates the line, without its data.
+define internal void @store_line(ptr %p, ptr %l1, ptr %words, i64 %at, i64 %line, i64 %requested.mask, i64 %turn, i64 %now, ptr %counts, i64 %window) noinline {
+  %l1.sets = call i64 @field(ptr %p, i64 $L1_SETS)
+  %l1.ways = call i64 @field(ptr %p, i64 $L1_WAYS)
+  %l1.exists = icmp ne i64 %l1.sets, 0
+  br i1 %l1.exists, label %allocate, label %write
+allocate:
+  %l1.line = call ptr @lookup(ptr %l1, i64 %l1.sets, i64 %l1.ways, i64 %line, i64 %now)
+  br label %write
+write:
+  %pending.all = call i64 @pending_sectors(ptr %words, i64 %at, i64 %line)
+  ; An eighth of them, at random, has been sent meanwhile.
+  %random = call i64 @scattered(i64 %now)
+  %late.bits = and i64 %random, 7
+  %late = icmp eq i64 %late.bits, 0
+  %pending = select i1 %late, i64 0, i64 %pending.all
+  %not.pending = xor i64 %pending, -1
+  %mask = and i64 %requested.mask, %not.pending
+  %joining = and i64 %requested.mask, %pending
+  %joined = call i64 @count_sectors(i64 %joining)
+  call void @increment(ptr %counts, i64 $REWRITTEN, i64 %joined)
+  %sends = icmp ne i64 %mask, 0
+  br i1 %sends, label %send, label %sent
+sent:
+  ret void
+send:
   %cache.i = call i64 @field(ptr %p, i64 $L2)
   %cache = inttoptr i64 %cache.i to ptr
   %sets = call i64 @field(ptr %p, i64 $L2_SETS)
   %ways = call i64 @field(ptr %p, i64 $L2_WAYS)
-  %e = call ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %line, i64 %now)
+  %number = call i64 @scattered(i64 %line)
+  %e = call ptr @lookup(ptr %cache, i64 %sets, i64 %ways, i64 %number, i64 %now)
   %sectors.p = getelementptr i8, ptr %e, i64 0
   %valid = load i64, ptr %sectors.p
   %all = or i64 %valid, %mask
@@ -223,6 +334,10 @@ define internal void @store_line(ptr %p, i64 %line, i64 %mask, i64 %now, ptr %co
   %dirty = load i64, ptr %dirty.p
   %clean = xor i64 %dirty, -1
   %fresh = and i64 %mask, %clean
+  %invalid = xor i64 %valid, -1
+  %blank = and i64 %fresh, %invalid
+  %blank.n = call i64 @count_sectors(i64 %blank)
+  call void @increment(ptr %counts, i64 $BLANK, i64 %blank.n)
   %dirty.all = or i64 %dirty, %mask
   store i64 %dirty.all, ptr %dirty.p
   %requested = call i64 @count_sectors(i64 %mask)
@@ -231,6 +346,13 @@ define internal void @store_line(ptr %p, i64 %line, i64 %mask, i64 %now, ptr %co
   call void @increment(ptr %counts, i64 $L2_SECTORS, i64 %merged)
   call void @increment(ptr %counts, i64 $L2_LINES, i64 1)
   call void @increment(ptr %counts, i64 $DRAM_SECTORS, i64 %written)
+  call void @increment(ptr %counts, i64 $REWRITTEN, i64 %merged)
+  %writes.dram = icmp ne i64 %written, 0
+  br i1 %writes.dram, label %dram, label %done
+dram:
+  call void @open_row(ptr %p, i64 %line, i64 %turn, i64 %window, ptr %counts)
+  br label %done
+done:
   ret void
 }
 
@@ -271,7 +393,7 @@ line:
   call void @increment(ptr %counts, i64 $LINES, i64 1)
   br i1 %stores, label %store, label %load
 store:
-  call void @store_line(ptr %p, i64 %number, i64 %mask, i64 %now, ptr %counts)
+  call void @store_line(ptr %p, ptr %l1, ptr %words, i64 %at, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %window)
   br label %served
 load:
   %level = call i64 @load_line(ptr %p, ptr %l1, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window)
@@ -368,7 +490,8 @@ fetch.word:
   %f.word = load i64, ptr %f.word.p
   %f.line = lshr i64 %f.word, $LINE_SHIFT
   call void @prefetch_set(ptr %l1, i64 %l1.sets, i64 %l1.ways, i64 %f.line)
-  call void @prefetch_set(ptr %l2, i64 %l2.sets, i64 %l2.ways, i64 %f.line)
+  %f.number = call i64 @scattered(i64 %f.line)
+  call void @prefetch_set(ptr %l2, i64 %l2.sets, i64 %l2.ways, i64 %f.number)
   br label %serve
 serve:
   %w.p = getelementptr i64, ptr %order, i64 %n

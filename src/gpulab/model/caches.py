@@ -25,21 +25,42 @@ import numpy.typing as npt
 
 from gpulab.model.coalescing import SECTOR_BYTES
 
-__all__ = ["LINE_BYTES", "LOOKUP_BYTES", "CacheShape", "SiteTraffic", "WaveTrace", "cache_traffic"]
+__all__ = [
+    "COALESCED_LINES",
+    "LINE_BYTES",
+    "LOOKUP_BYTES",
+    "ROW_COST_BYTES",
+    "CacheShape",
+    "SiteTraffic",
+    "WaveTrace",
+    "cache_traffic",
+]
 
 LINE_BYTES = 128
 # Bytes that a slice of L2 could move in the time of one line lookup. Assumed; on the H200 Nsight Compute's
 # L2 throughput agrees with it for kernels that request one sector of each line.
 LOOKUP_BYTES = 64
 
+ROW_BYTES = 512  # piece of a row of DRAM; see `SiteTraffic.rows`
+# Bytes that DRAM could move in the time by which another row delays it. On an H100 with 3.35 TB/s, loads of
+# random pieces of 64 bytes reach 2.0 TB/s, of 128 bytes 2.7 TB/s, and of consecutive ones 3.2 TB/s.
+ROW_COST_BYTES = 32
+# Lines of the SM's buffer for stores, in which a store to a sector joins an earlier one. On an H100, stores
+# to the fields of an array of structures, one field after the other, join if a warp's request touches 4
+# lines, and do not if it touches 8.
+COALESCED_LINES = 4
+
+_ROW_ENTRIES = 1 << 18
 _STATE_BYTES = 48  # state of a cached line; caches.ll defines its fields
 _ENTRY_BYTES = 16 + _STATE_BYTES  # with its tag and its last use
 _COUNTS = (
     "", "l1", "l2", "dram", "sectors", "lines", "l1_sectors", "l2_sectors", "dram_sectors", "l2_lines",
+    "paired", "rows", "blank", "rewritten",
 )  # fmt: skip
 _FIELDS = (
     "TURNS", "SMS", "STARTS", "ORDER", "USED", "CURSORS", "WORDS", "CAPACITY", "L1", "L1_BYTES", "L1_SETS",
     "L1_WAYS", "L2", "L2_SETS", "L2_WAYS", "WINDOWS", "FROM", "COUNTS", "COLD", "CLOCK", "CLUSTERS",
+    "ROW_TABLE", "ROW_ENTRIES",
 )  # fmt: skip
 
 
@@ -90,6 +111,14 @@ class SiteTraffic:
         Sectors by the level that served them. For stores: sectors written to L2 only, and on to DRAM.
     l2_lines : float
         Line lookups in L2.
+    paired : float
+        Sectors that DRAM reads although they were not requested, because it delivers pairs of sectors.
+    rows : float
+        Pieces of `ROW_BYTES` in which DRAM reads or writes sectors at about the same time.
+    blank : float
+        Sectors written to that were not in L2. DRAM must read those of which only a part is ever written.
+    rewritten : float
+        Sectors written to again, before they go to L2 or while L2 has them.
     """
 
     l1: float
@@ -101,6 +130,10 @@ class SiteTraffic:
     l2_sectors: float
     dram_sectors: float
     l2_lines: float
+    paired: float = 0.0
+    rows: float = 0.0
+    blank: float = 0.0
+    rewritten: float = 0.0
 
     @classmethod
     def weighted_sum(cls, parts: Iterable[tuple[float, SiteTraffic]]) -> SiteTraffic:
@@ -116,6 +149,13 @@ class SiteTraffic:
     def levels(self) -> tuple[float, float, float]:
         """Shares of the requests that wait for L1, L2 and DRAM."""
         return self.l1 / self.requests, self.l2 / self.requests, self.dram / self.requests
+
+    @property
+    def dram_bytes(self) -> float:
+        """Time of DRAM for one request on average, as the bytes that it could move in that time."""
+        moved = SECTOR_BYTES * (self.dram_sectors + self.paired)
+        # Each row costs time in addition, except those that are read or written as a whole.
+        return (moved + ROW_COST_BYTES * max(self.rows - moved / ROW_BYTES, 0.0)) / self.requests
 
     @property
     def moved_bytes(self) -> float:
@@ -176,12 +216,14 @@ def cache_traffic(
             "COUNTS": counts,
             "COLD": cold,
             "WINDOWS": np.asarray(windows, np.int64),
+            "ROW_TABLE": np.zeros(2 * _ROW_ENTRIES, np.int64),
         }
         values = {
             "TURNS": turns, "SMS": sms, "CAPACITY": wave.words.shape[1], "L1_BYTES": l1_bytes,
             "L1_SETS": l1.sets, "L1_WAYS": l1.ways, "L2_SETS": max(l2.sets, 1), "L2_WAYS": l2.ways,
             "FROM": skip if number == len(waves) else turns, "CLOCK": number << 40,
-            "CLUSTERS": clusters, **{name: array.ctypes.data for name, array in arrays.items()},
+            "CLUSTERS": clusters, "ROW_ENTRIES": _ROW_ENTRIES,
+            **{name: array.ctypes.data for name, array in arrays.items()},
         }  # fmt: skip
         parameters = np.array([values[name] for name in _FIELDS], np.int64)
         run_wave(parameters.ctypes.data)
@@ -203,6 +245,7 @@ def _native() -> tuple[Any, Any]:
         "ENTRY": str(_ENTRY_BYTES),
         "STATE": str(_STATE_BYTES),
         "SITE": str(8 * len(_COUNTS)),
+        "COALESCED": str(COALESCED_LINES),
         "LINE_SHIFT": str(LAYOUT["LINE_SHIFT"]),
     }
     text = Template(resources.files("gpulab.model").joinpath("caches.ll").read_text()).substitute(names)

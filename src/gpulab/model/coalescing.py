@@ -38,15 +38,22 @@ def unique_per_request(masks: Masks, addresses: Addresses, size: int) -> Counts:
     return unique
 
 
-def partial_sectors(masks: Masks, addresses: Addresses, width: int) -> float:
-    """Return the mean number of sectors of which a request covers one word of 4 bytes at most."""
-    if width > 4:
-        return 0.0
-    partial = 0
+def partial_sectors(masks: Masks, addresses: Addresses, width: int) -> tuple[float, float]:
+    """Return the mean number of sectors that a request covers in part, and the covered share of these.
+
+    Sectors next to one that is covered completely do not count: they are the ends of consecutive elements,
+    which the request of the next warp continues.
+    """
+    if width >= SECTOR_BYTES:
+        return 0.0, 0.0
+    partial, covered = 0, 0
     for active, row in zip(lanes(masks), addresses, strict=True):
-        _, words = np.unique(np.unique(row[active] // 4) * 4 // SECTOR_BYTES, return_counts=True)
-        partial += int((words == 1).sum())
-    return partial / max(len(masks), 1)
+        sectors, counts = np.unique(np.unique(row[active]) // SECTOR_BYTES, return_counts=True)
+        complete = sectors[counts * width >= SECTOR_BYTES]
+        parts = ~np.isin(sectors, [complete - 1, complete, complete + 1])
+        partial += int(parts.sum())
+        covered += int(counts[parts].sum()) * width
+    return partial / max(len(masks), 1), covered / max(partial * SECTOR_BYTES, 1)
 
 
 def segment_transactions(masks: Masks, addresses: Addresses, width: int) -> npt.NDArray[np.int64]:

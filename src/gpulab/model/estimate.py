@@ -28,6 +28,7 @@ DESCRIPTIONS = {
     "integer": "integer arithmetic",
     "fp64": "double precision arithmetic",
     "special": "special functions and conversions",
+    "constant": "loads from constant memory, such as those of arguments, and barriers",
     "tensor": "the tensor cores",
     "latency": "latency",
 }
@@ -130,7 +131,8 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     of_gpu = {"DRAM": slowest * architecture.queueing, "L2": slowest * architecture.l2_queueing}
     of_sm = slowest * architecture.sm_queueing
     # The instructions for all units pass through the schedulers.
-    shared_by = {("issue", *work.pipes): architecture.schedulers, ("L1",): 1}
+    pipes = tuple(name for name in work.pipes if name != "constant")  # mostly used when a warp begins
+    shared_by = {("issue", *pipes): architecture.schedulers, ("L1",): 1}
 
     def wave(blocks: int, gap_cycles: float) -> tuple[dict[str, float], float]:
         """Return the times of the parts in a wave of blocks, and the time of the wave."""

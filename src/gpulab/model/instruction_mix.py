@@ -30,7 +30,9 @@ UNITS = {
     "shared_store": "STS STSM",
     "local": "LDL",
     "local_store": "STL",
-    "constant": "LDC ULDC S2R S2UR CS2R R2UR",
+    "constant": "LDC",
+    "system": "S2R S2UR",
+    "move": "ULDC CS2R R2UR",
     "barrier": "BAR",
     "branch": "BRA BRX JMP CALL RET EXIT BSSY BSYNC WARPSYNC NOP YIELD BREAK NANOSLEEP DEPBAR LDGDEPBAR "
     "MEMBAR",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import inf, prod
+from math import exp, inf, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ from gpulab.model.warp_timing import (
 )
 
 __all__ = [
+    "SHARED_STORE_CYCLES",
     "AccessSample",
     "LaunchSample",
     "RequestCost",
@@ -57,6 +58,20 @@ OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this man
 SLICE_BYTES = 512  # adjacent bytes in one slice of L2: 16 elements in 1 KiB have twice the rate of one
 JOINED = 0.15  # share of the requests of several SMs for one sector that join one in flight, out of step
 L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently
+# Data that take this share of L2 less than `L2_RETAINED` are all still there when they are used in the same
+# order again, and data that take so much more have all been replaced. On an H100, 8 % of 36 MiB that are read
+# twice are read from DRAM again, 27 % of 40 MiB, 66 % of 44 MiB and 91 % of 48 MiB.
+L2_RETAINED_RANGE = 0.12
+# Instructions of a warp between two barriers, in most kernels to which barrier_queueing was fitted.
+SEGMENT_INSTRUCTIONS = 100
+# Cycles of L2 for a store to a sector that all SMs store to, and for the addition of a floating-point number
+# to an element, both measured on an H100, on which integer operations take as long as on an H200.
+SHARED_STORE_CYCLES = 2.5
+FLOAT_ATOMIC_CYCLES = 3.49
+# A store joins one of the same SM to the same sector that was made less than about this number of cycles
+# before. Measured on an H100: 22 to 49 cycles, for stores of random warps, of all warps, and between random
+# loads.
+JOINING_CYCLES = 36
 
 
 @dataclass(frozen=True)
@@ -114,8 +129,8 @@ class LaunchSample:
         By PTX row (`Operation.site`).
     traffic : mapping of int to SiteTraffic
         By PTX row, for the requests that went through the simulated caches.
-    array_bytes : int
-        Total size of the arrays.
+    array_bytes, other_bytes : int
+        Total size of the arrays, and of the other data that pass through L2 before each launch.
     ended : bool
         True if the warps whose requests went through the caches ended there.
     imbalance : float
@@ -124,10 +139,14 @@ class LaunchSample:
         Work of the longest chain of blocks, and of the busiest SM, divided by those of equal blocks.
     combined : frozenset of int
         PTX rows of atomic operations for which the compiler combines the lanes of a warp.
+    floating : frozenset of int
+        PTX rows of atomic operations on floating-point numbers.
     shares : mapping of int to array of shape (blocks, warps)
         By PTX row, the requests of each warp of some blocks, relative to the mean of the warps with work.
     separate : mapping of int to SiteTraffic
         `traffic` if blocks do not find each other's data in L1; empty for launches of few waves.
+    cold : bool
+        True if L2 has no data of an earlier launch.
     """
 
     grid: tuple[int, int, int]
@@ -138,13 +157,16 @@ class LaunchSample:
     accesses: Mapping[int, AccessSample]
     traffic: Mapping[int, SiteTraffic] = field(default_factory=dict)
     array_bytes: int = 0
+    other_bytes: int = 0
     ended: bool = False
     imbalance: float = 1.0
     longest_chain: float = 1.0
     busiest_sm: float = 1.0
     combined: frozenset[int] = frozenset()
+    floating: frozenset[int] = frozenset()
     shares: Mapping[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     separate: Mapping[int, SiteTraffic] = field(default_factory=dict)
+    cold: bool = False
 
     def loads(self, site: int) -> bool:
         """Return True if the site is known and only reads."""
@@ -206,10 +228,11 @@ class RequestCost:
     tags: float = 0.0
     port: float = 0.0
 
-    def in_l2(self) -> RequestCost:
-        """Return the cost if L2 has the data that would come from DRAM or go there."""
+    def in_l2(self, share: float) -> RequestCost:
+        """Return the cost if L2 has this share of the data that would come from DRAM or go there."""
         l1, l2, dram = self.levels
-        return replace(self, dram_bytes=0.0, levels=(l1, l2 + dram, 0.0))
+        levels = (l1, l2 + share * dram, (1 - share) * dram)
+        return replace(self, dram_bytes=(1 - share) * self.dram_bytes, levels=levels)
 
 
 def resource_usage(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Work:
@@ -219,6 +242,15 @@ def resource_usage(sample: LaunchSample, spec: GpuSpec, architecture: Architectu
     up. The simulated caches assume this. If arithmetic, L1 or L2 takes clearly longer than the wait, warps
     progress independently, and the traffic of all waves but the first and the last is corrected for it.
     """
+    work = _work_of_waves(sample, spec, architecture)
+    estimated = estimate(spec, architecture, work)
+    time_cycles = (estimated.time_ms - estimated.terms["launch"]) * spec.boost_clock_mhz * 1e3
+    stores = _shared_store_cycles(sample, spec, max(time_cycles, 1.0))
+    return replace(work, atomic_cycles=max(work.atomic_cycles, stores))
+
+
+def _work_of_waves(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Work:
+    """Return the work of a launch, except for stores of many warps to the same elements."""
     work = _work(sample, spec, architecture)
     waves = work.blocks / (spec.sms * work.resident)
     if sample.ended or not sample.traffic or waves <= 2:
@@ -271,6 +303,8 @@ def out_of_step_traffic(sample: LaunchSample, missing: float, joined: float = 0.
                 dram=requests * dram / missed_l1,
                 l2_sectors=max(reaching_l2 - dram, 0),
                 dram_sectors=dram,
+                paired=one.paired * dram / max(one.dram_sectors, 1),
+                rows=one.rows * dram / max(one.dram_sectors, 1),
                 l2_lines=one.l2_lines * reaching_l2 / sectors,
             )
     return traffic
@@ -306,6 +340,7 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
             cycles = architecture.shared_cycles + max(cost.passes - 1, 0)
         else:
             cycles = sum(share * level for share, level in zip(cost.levels, level_cycles, strict=True))
+            cycles += max(cost.tags - 1, 0)  # L1 looks up a line of the request per cycle
         return cycles * requests[site] / max(runs[site], 1e-9)
 
     instructions = sum(block.runs * block.issue_slots for block in sample.code)
@@ -340,10 +375,18 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         l2_bytes=sum(count * costs[site].l2_bytes for site, count in requests.items()),
         dram_bytes=sum(count * costs[site].dram_bytes for site, count in requests.items()),
         atomic_cycles=_atomic_cycles(sample, architecture),
-        barrier_share=exposed,
+        barrier_share=exposed * _spread_of_waits(instructions, barriers),
         longest_chain=sample.longest_chain,
         busiest_sm=sample.busiest_sm,
     )
+
+
+def _spread_of_waits(instructions: float, barriers: float) -> float:
+    """Return how much the waits of warps at a barrier differ, relative to those after few instructions.
+
+    The sum of n random waits grows as n, but its differences grow as the square root of n.
+    """
+    return min((SEGMENT_INSTRUCTIONS * barriers / instructions) ** 0.5, 1.0) if instructions else 1.0
 
 
 def _longest_wait(waits: Mapping[int, float], shares: Mapping[int, npt.NDArray[np.float64]]) -> float:
@@ -371,18 +414,54 @@ def _joined(sample: LaunchSample) -> float:
 
 
 def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
-    """Return the cycles of L2 for the operations on the piece of memory that most warps change.
+    """Return the cycles of L2 for the atomic operations on the piece of memory that most warps change.
 
-    A slice of L2 executes stores and atomic operations on its sectors one after the other. Lanes that store
-    to one sector are one operation. So are lanes that update one element, if the compiler combines them;
-    otherwise each of them is an operation.
+    A slice of L2 executes the operations on its sectors one after the other. Lanes that update one element
+    are one operation if the compiler combines them; otherwise each of them is an operation.
     """
-    totals: defaultdict[int, float] = defaultdict(float)
+    cycles: defaultdict[int, float] = defaultdict(float)
+    for site, pieces in _on_shared_pieces(sample, updates=True).items():
+        each = FLOAT_ATOMIC_CYCLES if site in sample.floating else architecture.atomic_cycles
+        for piece, (operations, _) in pieces.items():
+            cycles[piece] += operations * each
+    return max(cycles.values(), default=0.0)
+
+
+def _shared_store_cycles(sample: LaunchSample, spec: GpuSpec, time_cycles: float) -> float:
+    """Return the cycles of L2 for the stores to the piece of memory that most warps write to.
+
+    Stores of one SM to one sector that follow each other closely join. If stores come at random, as in a
+    launch that otherwise takes `time_cycles`, the gap between two of them is longer than t with probability
+    exp(-t / mean gap).
+    """
+    stores: defaultdict[int, float] = defaultdict(float)
+    sectors: defaultdict[int, int] = defaultdict(int)
+    for pieces in _on_shared_pieces(sample, updates=False).values():
+        for piece, (operations, touched) in pieces.items():
+            stores[piece] += operations
+            sectors[piece] = max(sectors[piece], touched)
+    sms = min(prod(sample.grid), spec.sms)
+    return max(
+        (
+            SHARED_STORE_CYCLES * count * exp(-JOINING_CYCLES * count / (sms * sectors[piece]) / time_cycles)
+            for piece, count in stores.items()
+        ),
+        default=0.0,
+    )
+
+
+def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int, tuple[float, int]]]:
+    """Return the operations of each store or atomic operation on the pieces of memory that blocks share.
+
+    For each site and piece, the operations of the whole launch and the sectors that they touch. Lanes that
+    store to one sector are one operation.
+    """
+    result = {}
     for site, count in sample.requests.items():
         access = sample.accesses[site]
-        if access.reads or access.space == "shared" or len(access.masks) < 3:
+        if access.reads or access.updates != updates or access.space == "shared" or len(access.masks) < 3:
             continue
-        separate = access.updates and site not in sample.combined
+        separate = updates and site not in sample.combined
         operations = [
             _operations(row[active], separate)
             for active, row in zip(lanes(access.masks), access.addresses, strict=True)
@@ -391,9 +470,13 @@ def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
         # different blocks, so a piece that all blocks change is in both.
         third = len(operations) // 3
         first, last = (sum(part, Counter()) for part in (operations[:third], operations[-third:]))
-        for piece, number in (first & last).items():
-            totals[piece] += count * number / third
-    return max(totals.values(), default=0.0) * architecture.atomic_cycles
+        touched = np.unique(access.addresses[lanes(access.masks)] // SECTOR_BYTES)
+        touched = touched * SECTOR_BYTES // SLICE_BYTES
+        result[site] = {
+            piece: (count * number / third, int((touched == piece).sum()))
+            for piece, number in (first & last).items()
+        }
+    return result
 
 
 def _operations(addresses: npt.NDArray[np.int64], separate: bool) -> Counter[int]:
@@ -411,7 +494,7 @@ def _operations(addresses: npt.NDArray[np.int64], separate: bool) -> Counter[int
 
 def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> dict[int, RequestCost]:
     """Return the cost of one request of each site."""
-    traffic = sample.traffic_of_globals
+    traffic, completing = sample.traffic_of_globals, _completing_sectors(sample)
     costs = {}
     for site, access in sample.accesses.items():
         if access.space == "shared":
@@ -419,7 +502,7 @@ def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architectur
         elif spec.coalescing == "half_warp_segments":
             costs[site] = _segment_cost(access, architecture)
         else:
-            costs[site] = _cached_cost(access, traffic[site], architecture)
+            costs[site] = _cached_cost(access, traffic[site], architecture, completing.get(site, 0.0))
 
     if not spec.l2_bytes:
         return costs
@@ -427,9 +510,33 @@ def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architectur
     # again have been replaced by then.
     counts = sample.requests
     moved = sum(count * costs[site].dram_bytes for site, count in counts.items()) if counts else inf
-    if min(moved, sample.array_bytes) > L2_RETAINED * spec.l2_bytes:
-        return costs
-    return {site: cost.in_l2() for site, cost in costs.items()}
+    share = (min(moved, sample.array_bytes) + sample.other_bytes) / spec.l2_bytes
+    retained = min(max((L2_RETAINED + L2_RETAINED_RANGE - share) / (2 * L2_RETAINED_RANGE), 0.0), 1.0)
+    if sample.cold and moved:  # the data come from DRAM once
+        retained *= 1 - min(moved, sample.array_bytes) / moved
+    return {site: cost.in_l2(retained) for site, cost in costs.items()} if retained else costs
+
+
+def _completing_sectors(sample: LaunchSample) -> dict[int, float]:
+    """Return the sectors that DRAM reads for each request of a store, because only a part is ever written.
+
+    Later stores may write the rest of a sector. Their bytes are compared with those that are missing, over
+    all stores together.
+    """
+    blank: dict[int, float] = {}
+    missing = written = 0.0
+    requests = sample.requests
+    for site, one in sample.traffic.items():
+        access = sample.accesses[site]
+        if access.reads or not one.requests or site not in requests:
+            continue
+        partial, covered = partial_sectors(access.masks, access.addresses, access.width)
+        share = partial / max(_mean(unique_per_request(access.masks, access.addresses, SECTOR_BYTES)), 1.0)
+        blank[site] = share * one.blank / one.requests
+        missing += requests[site] * blank[site] * (1 - covered)
+        written += requests[site] * one.rewritten / one.requests * (1 - share * (1 - covered))
+    remaining = max(1 - written / missing, 0.0) if missing else 0.0
+    return {site: remaining * sectors for site, sectors in blank.items()}
 
 
 def _shared_cost(access: AccessSample, spec: GpuSpec) -> RequestCost:
@@ -452,8 +559,9 @@ def _segment_cost(access: AccessSample, architecture: Architecture) -> RequestCo
 
 
 def _cached_cost(
-    access: AccessSample, traffic: SiteTraffic | None, architecture: Architecture
+    access: AccessSample, traffic: SiteTraffic | None, architecture: Architecture, completing: float
 ) -> RequestCost:
+    """Return the cost with caches. DRAM reads `completing` sectors for a request of a store."""
     masks, addresses, width = access.masks, access.addresses, access.width
     lines = unique_per_request(masks, addresses, LINE_BYTES)
     # L1 is the same memory as shared memory, with the same banks: a row of 128 bytes that begins in the
@@ -466,19 +574,22 @@ def _cached_cost(
         dram = SECTOR_BYTES * _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
         l2, levels = LOOKUP_BYTES * _mean(lines) + dram, (0.0, 0.0, 1.0)
     else:
-        dram = SECTOR_BYTES * traffic.dram_sectors / traffic.requests
+        dram = traffic.dram_bytes + SECTOR_BYTES * completing
         l2, levels = traffic.l2_bytes, traffic.levels
-    port = 0.0
+    tags, port = _mean(lines), 0.0
     if not access.reads:
         passes += STORE_PASSES
-        port = _mean(lines) + _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
-        moved, looked_up = dram, LOOKUP_BYTES * _mean(lines)
-        if traffic is not None and traffic.requests:
-            moved, looked_up = traffic.moved_bytes, LOOKUP_BYTES * traffic.lines / traffic.requests
-        parts = architecture.l2_part_bytes * partial_sectors(masks, addresses, width)
+        sent, sent_lines = _mean(unique_per_request(masks, addresses, SECTOR_BYTES)), tags
+        partial, _ = partial_sectors(masks, addresses, width)
+        moved = SECTOR_BYTES * sent
+        if traffic is not None and traffic.requests:  # a part of the sectors joins earlier stores
+            moved, sent_lines = traffic.moved_bytes, traffic.l2_lines / traffic.requests
+            partial, sent = partial * moved / (SECTOR_BYTES * max(sent, 1)), moved / SECTOR_BYTES
+        port = sent_lines + sent
         cost = architecture.l2_write_cost
-        l2 = max(l2, cost * moved + parts, cost * looked_up)
-    return RequestCost(passes, l2, dram, levels, _mean(lines), port)
+        parts = architecture.l2_part_bytes * partial
+        l2 = max(l2, cost * moved + parts, cost * LOOKUP_BYTES * sent_lines)
+    return RequestCost(passes, l2, dram, levels, tags, port)
 
 
 def _mean(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:

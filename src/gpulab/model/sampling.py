@@ -150,6 +150,8 @@ class LaunchRecording:
         Total size of the arrays.
     description : str
         The blocks that ran.
+    other_bytes : int
+        Size of the other data that pass through L2 before each launch.
     """
 
     grid: tuple[int, int, int]
@@ -167,6 +169,7 @@ class LaunchRecording:
     block_work: tuple[int, ...]
     array_bytes: int
     description: str
+    other_bytes: int = 0
 
     @property
     def code(self) -> tuple[CodeBlock, ...]:
@@ -243,12 +246,14 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         traffic=_traffic(recording, spec, architecture, code) if recording.waves else {},
         separate=_traffic(recording, spec, architecture, code, separate=True) if drifts else {},
         array_bytes=recording.array_bytes,
+        other_bytes=recording.other_bytes,
         ended=bool(recording.waves) and recording.waves[-1].ended,
         imbalance=_imbalance(recording.waves[-1]) if recording.waves else 1.0,
         shares=_shares(recording.waves[-1]) if recording.waves else {},
         longest_chain=chain,
         busiest_sm=busiest,
         combined=_combined(recording.machine_code),
+        floating=_floating(recording.machine_code),
     )
 
 
@@ -261,6 +266,16 @@ def _combined(code: MachineCode | None) -> frozenset[int]:
         instruction.ptx_line
         for instruction in (code.instructions if code else ())
         if instruction.op in ("REDUX", "POPC")
+    )
+
+
+def _floating(code: MachineCode | None) -> frozenset[int]:
+    """Return the PTX rows of atomic operations on floating-point numbers in global memory."""
+    return frozenset(
+        instruction.ptx_line
+        for instruction in (code.instructions if code else ())
+        if instruction.op in ("ATOM", "ATOMG", "RED", "REDG")
+        and not {"F32", "F64"}.isdisjoint(instruction.opcode.split("."))
     )
 
 
