@@ -28,7 +28,7 @@ def recording_of(each: ForeignLaunch, folders: Mapping[str, Path]) -> LaunchReco
     recording = recorded(gpu("h200"), lambda: _sampled(folder, each), each, source_of(folder, each))
     # The copies that restore the arrays before each launch pass through L2, too.
     restored = measured()["launches"].get(each.label, {}).get("restored_bytes", 0)
-    return replace(recording, array_bytes=recording.array_bytes + restored)
+    return replace(recording, other_bytes=restored)
 
 
 def _sampled(folder: Path, each: ForeignLaunch) -> SampledLaunch:
