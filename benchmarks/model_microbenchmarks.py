@@ -89,15 +89,71 @@ extern "C" __global__ void rate(float* data, int rounds, long long length, float
 """
 # Every warp adds to the element at PLACE, with all its lanes or with one; USE tells if it uses the old value.
 ATOMIC = """
-extern "C" __global__ void atomic(unsigned* data, int rounds, unsigned* sink)
+extern "C" __global__ void atomic(TYPE* data, int rounds, TYPE* sink)
 {
-    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32, total = 0;
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    TYPE total = 0;
     for (int r = 0; r < rounds; ++r)
         if (ALL_LANES || lane == 0) {
-            unsigned old = atomicAdd(data + PLACE, lane + 1u);
+            TYPE old = atomicAdd(data + PLACE, (TYPE)(lane + 1));
             if (USE) total += old;
         }
+    if (total == (TYPE)12345678) *sink = total;
+}
+"""
+# Between loads of random elements, one lane of every warp stores to the same element.
+FLAG = """
+extern "C" __global__ void flag(unsigned* data, int rounds, unsigned* sink)
+{
+    unsigned me = blockIdx.x * blockDim.x + threadIdx.x, total = 0;
+    for (int r = 0; r < rounds; ++r) {
+        total += data[1024 + HASH(me + r * 270336u) % 4194304u];
+        if (STORES && threadIdx.x % 32 == 0) asm volatile("st.global.u32 [%0], %1;" :: "l"(data), "r"(r));
+    }
     if (total == 12345678u) *sink = total;
+}
+"""
+HASH = """
+__device__ unsigned HASH(unsigned x)
+{
+    x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+"""
+# Every group of GROUP lanes reads a random piece of 32 * GROUP bytes, or the next one.
+PIECES = """
+extern "C" __global__ void pieces(const float* data, int rounds, unsigned count, float* sink)
+{
+    unsigned me = (blockIdx.x * blockDim.x + threadIdx.x) / GROUP, groups = gridDim.x * blockDim.x / GROUP;
+    float total = 0;
+    for (int r = 0; r < rounds; ++r) {
+        unsigned n = me + r * groups, at = RANDOM ? HASH(n) % count : n % count;
+        total += data[8 * (GROUP * (size_t)at + threadIdx.x % GROUP)];
+    }
+    if (total == 12345.678f) *sink = total;
+}
+"""
+# Every thread writes the first FIELDS of the fields of 4 bytes of structures, one field after the other.
+FIELDS = """
+extern "C" __global__ void fields(unsigned* data, int rounds, unsigned count)
+{
+    unsigned me = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    for (int r = 0; r < rounds; ++r) {
+        unsigned* p = data + (size_t)WORDS * ((me + r * threads) & (count - 1));
+#pragma unroll
+        for (int f = 0; f < FIELDS; ++f) asm volatile("st.global.u32 [%0], %1;" :: "l"(p + f), "r"(r));
+    }
+}
+"""
+# All threads together read consecutive elements, all of them TIMES times.
+REPEATED = """
+extern "C" __global__ void repeated(const float4* data, unsigned count, float* sink)
+{
+    float total = 0;
+    for (int t = 0; t < TIMES; ++t)
+        for (unsigned n = blockIdx.x * blockDim.x + threadIdx.x; n < count; n += gridDim.x * blockDim.x)
+            total += __ldcg(data + n).x;
+    if (total == 12345.678f) *sink = total;
 }
 """
 # Every block keeps an SM for itself and waits for some cycles.
@@ -136,6 +192,8 @@ def microbenchmarks(device: Any) -> dict[str, float]:
         **_l2_writes(device),
         **_starts(device),
         **_atomics(device),
+        **_stores(device),
+        **_dram_pieces(device),
         **_others(device),
     }
 
@@ -281,12 +339,58 @@ def _atomics(device: Any) -> dict[str, float]:
     for place, at in (("one", "0"), ("sixteen", "16 * (warp & 15)"), ("own", "32 * (warp & 0xffff)")):
         for lanes, every in (("lane", 0), ("warp", 1)):
             for use in (0, 1):
-                defines = {"PLACE": at, "ALL_LANES": every, "USE": use}
+                defines = {"PLACE": at, "ALL_LANES": every, "USE": use, "TYPE": "unsigned"}
                 kernel = device.compile(ATOMIC, "atomic", defines)
                 times = [device.time(lambda: kernel(blocks, 256, [data, rounds, data])) for _ in range(3)]  # noqa: B023
                 name = f"atomics_{place}_{lanes}{'_used' if use else ''}_per_us"
                 rates[name] = blocks * 8 * rounds / times[1] / 1e3
+    kernel = device.compile(ATOMIC, "atomic", {"PLACE": "0", "ALL_LANES": 0, "USE": 0, "TYPE": "float"})
+    element = device.zeros(1)
+    ms = _milliseconds(device, kernel, blocks, [element, rounds, element])
+    rates["atomics_one_lane_float_per_us"] = blocks * 8 * rounds / ms / 1e3
     return rates
+
+
+def _milliseconds(device: Any, kernel: Any, blocks: int, args: list[Any]) -> float:
+    times = [device.time(lambda: kernel(blocks, 256, args)) for _ in range(5)]
+    return float(sorted(times[1:])[1])
+
+
+def _stores(device: Any) -> dict[str, float]:
+    """Return the times of stores to one element between loads, and the rates of stores field by field."""
+    blocks, figures = 8 * device.spec.sms, {}
+    data, sink = device.zeros(1 << 28, np.uint32), device.zeros(1, np.uint32)  # 1 GiB
+    for name, stores in (("loads", 0), ("loads_and_flag", 1)):
+        kernel = device.compile(HASH + FLAG, "flag", {"STORES": stores})
+        figures[f"{name}_us"] = 1e3 * _milliseconds(device, kernel, blocks, [data, 32, sink])
+
+    for words, fields in ((4, 4), (8, 8), (8, 1), (1, 1)):
+        kernel = device.compile(FIELDS, "fields", {"WORDS": words, "FIELDS": fields})
+        for place, size in (("l2", 1 << 22), ("dram", 1 << 28)):
+            count = size // words
+            rounds = max(size // words // (256 * blocks), 64)
+            ms = _milliseconds(device, kernel, blocks, [data, rounds, count])
+            structures = rounds * blocks * 256
+            figures[f"fields_{fields}_of_{words}_{place}_per_us"] = structures / ms / 1e3
+    return figures
+
+
+def _dram_pieces(device: Any) -> dict[str, float]:
+    """Return the rates of reading pieces of memory, and the times of reading data once and twice."""
+    blocks, figures = 8 * device.spec.sms, {}
+    data, sink = device.zeros(1 << 28), device.zeros(1)  # 1 GiB
+    for group in (1, 2, 4):
+        for name, is_random in (("random", 1), ("consecutive", 0)):
+            kernel = device.compile(HASH + PIECES, "pieces", {"GROUP": group, "RANDOM": is_random})
+            ms = _milliseconds(device, kernel, blocks, [data, 64, (1 << 25) // group, sink])
+            figures[f"{name}_{32 * group}_gb_s"] = 64 * blocks * 256 * 32 / ms / 1e6
+
+    for times in (1, 2):
+        kernel = device.compile(REPEATED, "repeated", {"TIMES": times})
+        for mib in (24, 32, 36, 40, 44, 48, 56):
+            ms = _milliseconds(device, kernel, blocks, [data, mib << 16, sink])
+            figures[f"read_{mib}_mib_{times}_times_us"] = 1e3 * ms
+    return figures
 
 
 def _others(device: Any) -> dict[str, float]:

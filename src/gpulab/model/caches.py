@@ -6,8 +6,8 @@ For the same reason a line that was requested less than `window` turns ago still
 that requests it waits as long as the first one.
 
 Lines have 128 bytes in sectors of 32. Both caches are set-associative and replace the least recently used
-line. L1 belongs to one SM, is write-through and does not allocate on a store. L2 is shared, and a written
-sector goes to DRAM once.
+line. L1 belongs to one SM and is write-through; a store allocates its line, without the data. L2 is shared,
+and a written sector goes to DRAM once. DRAM reads pairs of sectors.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ LOOKUP_BYTES = 64
 
 ROW_BYTES = 512  # piece of a row of DRAM; see `SiteTraffic.rows`
 # Bytes that DRAM could move in the time by which another row delays it. On an H100 with 3.35 TB/s, loads of
-# random pieces of 64 bytes reach 2.0 TB/s, of 128 bytes 2.7 TB/s, and of consecutive ones 3.2 TB/s.
+# random pieces of 64 bytes reach 2.0 TB/s, of 128 bytes 2.9 TB/s, and of consecutive ones 3.0 TB/s
+# (benchmarks/figures/micro-h100.json, which has all figures of an H100).
 ROW_COST_BYTES = 32
 # Lines of the SM's buffer for stores, in which a store to a sector joins an earlier one. On an H100, stores
 # to the fields of an array of structures, one field after the other, join if a warp's request touches 4

@@ -77,7 +77,8 @@ class Profile:
     sampled : str
         Which blocks ran on the simulator.
     dram_bytes : float
-        Bytes that the launch reads from and writes to DRAM, after the caches.
+        Bytes that the launch reads from and writes to DRAM, after the caches, with those that DRAM could move
+        while it opens rows for scattered accesses.
     registers : int
         Registers per thread; estimated for GPUs of compute capability 1.x.
 
