@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.simt.analysis.basic_blocks import is_warp_sync, writes
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.ir import Builder, vector
+from gpulab.simt.codegen.ir import Builder, suffix, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.racecheck.access_check import AccessForm, AccessFunction, address_arguments
 from gpulab.simt.instrument.racecheck.shadow_layout import (
@@ -179,55 +179,76 @@ class GroupFunction:
         b = self.b
         self.access.addresses = self.addresses
         key = self.access.settled_key()
-
-        def unsettled(index: str) -> str:
-            offset = self.member(index, 0)
-            return self.access.unsettled_rows(
-                key, [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
-            )
-
-        left = b.value(f"and i32 {self.for_each('i32', unsettled)}, {self.mask}")
-        if not self.apart:
-            b.branch(b.value(f"icmp eq i32 {left}, 0"), done, each)
-            return
-        alone, first, not_first = b.new_label("alone"), b.new_label("first"), b.new_label("not_first")
-        second, test = b.new_label("second"), b.new_label("test")
-        b.branch(b.value(f"icmp eq i32 {left}, 0"), done, alone)
-        b.open(alone)
-        warp_sync, block_sync = self.access.sync_times()
-        one_row = b.value(f"icmp eq i32 {self.mask}, -1")
+        complete = b.value(f"icmp eq i32 {self.mask}, -1")
         for other in self.addresses[1:]:
-            one_row = b.value(f"and i1 {one_row}, {b.value(f'icmp eq i64 {other}, {self.addresses[0]}')}")
-        by_block = b.value(f"icmp eq i32 {warp_sync}, {block_sync}")
-        b.branch(b.value(f"and i1 {one_row}, {by_block}"), test, each)
+            complete = b.value(f"and i1 {complete}, {b.value(f'icmp eq i64 {other}, {self.addresses[0]}')}")
+        alone, several, unsettled = b.new_label("alone"), b.new_label("several"), b.new_label("unsettled")
+        b.branch(complete, alone, several, likely=True)
+        b.open(several)
+        settled = self.are_settled(self.addresses, key, self.mask)
+        b.branch(settled, done, each)
+        b.open(alone)
+        settled = self.are_settled(self.addresses[:1], key, "-1")
+        b.branch(settled, done, unsettled if self.apart else each)
+        if not self.apart:
+            return
 
+        b.open(unsettled)
+        warp_sync, block_sync = self.access.sync_times()
+        first, not_first = b.new_label("first"), b.new_label("not_first")
+        second, test = b.new_label("second"), b.new_label("test")
+        b.branch(b.value(f"icmp eq i32 {warp_sync}, {block_sync}"), test, each)
         b.open(test)
         self.locate_row(block_sync)
-        b.branch(self.for_each("i1", self.is_read), not_first, first)
+        b.branch(self.are_unread(), first, not_first)
         b.open(first)
         self.record_row(OTHER_LANES if self.form.rows > 1 else 0, "")
         b.jump(done)
         b.open(not_first)
-        b.branch(self.for_each("i1", self.is_not_second), each, second)
+        b.branch(self.are_read_by_one(), second, each)
         b.open(second)
         self.record_row(OTHER_LANES | OTHER_WARPS, block_sync)
         b.jump(done)
 
-    def for_each(self, ty: str, body: Callable[[str], str]) -> str:
-        """Emit a loop over the reads; return the `or` of the results of `body` for the number of each."""
-        b = self.b
+    def for_each(self, start: list[str], body: Callable[[str, list[str]], list[str]]) -> list[str]:
+        """Emit a loop over the reads that carries vectors of a row's cells; return their last values.
+
+        `body` gets the number of a read and the values so far, and returns the instructions that compute the
+        next ones.
+        """
+        b, ty = self.b, vector("i32", self.form.width)
         loop, end, entry = b.new_label("loop"), b.new_label("end"), b.label
-        index, bits = b.name("index"), b.name("bits")
-        following, result = b.name("next"), b.name("result")
+        index, following = b.name("index"), b.name("next")
+        carried, results = [b.name("carried") for _ in start], [b.name("result") for _ in start]
         b.jump(loop)
         b.open(loop)
         b.line(f"{index} = phi i64 [ 0, %{entry} ], [ {following}, %{loop} ]")
-        b.line(f"{bits} = phi {ty} [ {0 if ty != 'i1' else 'false'}, %{entry} ], [ {result}, %{loop} ]")
-        b.line(f"{result} = or {ty} {bits}, {body(index)}")
+        for name, value, result in zip(carried, start, results, strict=True):
+            b.line(f"{name} = phi {ty} [ {value}, %{entry} ], [ {result}, %{loop} ]")
+        for result, instruction in zip(results, body(index, carried), strict=True):
+            b.line(f"{result} = {instruction}")
         b.line(f"{following} = add i64 {index}, 1")
         b.branch(b.value(f"icmp ult i64 {following}, {self.count}"), loop, end)
         b.open(end)
-        return result
+        return results
+
+    def are_settled(self, rows: list[str], key: str, lanes: str) -> str:
+        """Return an i1: whether no read by these lanes has to be recorded any more."""
+        b, width = self.b, self.form.width
+        ty, keys = vector("i32", width), b.splat("i32", key, width)
+
+        def differences(index: str, so_far: list[str]) -> list[str]:
+            offset = self.member(index, 0)
+            cells = self.access.settled_cells([b.value(f"add i64 {row}, {offset}") for row in rows])
+            words = [b.value(f"load {ty}, ptr {cell}, align 4") for cell in cells]
+            words = [b.value(f"xor {ty} {word}, {keys}") for word in words]
+            return [f"or {ty} {one}, {two}" for one, two in zip(words, so_far, strict=True)]
+
+        found = b.concat("i32", self.for_each(["zeroinitializer"] * len(rows), differences), width)
+        count = width * len(rows)
+        different = b.value(f"icmp ne {vector('i32', count)} {found}, zeroinitializer")
+        bits = b.value(f"bitcast {vector('i1', count)} {different} to i{count}")
+        return b.value(f"icmp eq i{count} {b.value(f'and i{count} {bits}, {lanes}')}, 0")
 
     def locate_row(self, sync: str) -> None:
         """Compute what the checks of a row use: times as vectors, and the distance of the arrays."""
@@ -243,7 +264,7 @@ class GroupFunction:
         first = b.value(f"shl i32 {self.warp}, 5")
         lanes = ", ".join(f"i32 {WARP - width + lane}" for lane in range(width))  # of the last row
         self.threads = b.value(f"or {vector('i32', width)} {b.splat('i32', first, width)}, <{lanes}>")
-        self.warps = b.splat("i32", self.warp, width)
+        self.warps = b.splat("i32", first, width)
 
     def row_word(self, index: str, array: int) -> str:
         """Return a pointer to the words of an array of the shadow for the row of a read."""
@@ -255,43 +276,61 @@ class GroupFunction:
         start = b.value(f"getelementptr i32, ptr {first}, i64 {cell}")
         return b.value(f"getelementptr i8, ptr {start}, i64 {b.value(f'mul i64 {self.stride}, {array}')}")
 
-    def is_read(self, index: str) -> str:
-        """Return an i1: false if the last write is ordered and no read has followed the last barrier."""
-        written, read = (self.load_row(index, array) for array in (WRITE_TIME, READ_TIME))
-        return self.some(
-            f"icmp uge {{}} {written}, {self.sync}", f"icmp ult {{}} {written}, {self.start}",
-            f"icmp uge {{}} {read}, {self.sync}",
-        )  # fmt: skip
+    def are_unread(self) -> str:
+        """Return an i1: whether all last writes are ordered and no read has followed the last barrier."""
 
-    def is_not_second(self, index: str) -> str:
-        """Return an i1: false if the last write is ordered and another warp was the last to read the row."""
+        def extremes(index: str, so_far: list[str]) -> list[str]:
+            written, read = (self.load_row(index, array) for array in (WRITE_TIME, READ_TIME))
+            newest = self.b.value(self.extreme("umax", written, read))
+            return [self.extreme("umax", newest, so_far[0]), self.extreme("umin", written, so_far[1])]
+
+        newest, oldest = self.for_each(["zeroinitializer", "splat (i32 -1)"], extremes)
+        return self.all(f"icmp ult {{}} {newest}, {self.sync}", f"icmp uge {{}} {oldest}, {self.start}")
+
+    def are_read_by_one(self) -> str:
+        """Return an i1: whether all last writes are ordered and another warp has read all cells since."""
         b, ty = self.b, vector("i32", self.form.width)
-        written, read, reader = (self.load_row(index, array) for array in (WRITE_TIME, READ_TIME, READER))
-        warp = b.value(f"lshr {ty} {b.value(f'and {ty} {reader}, splat (i32 {THREAD_MASK})')}, splat (i32 5)")
-        return self.some(
-            f"icmp uge {{}} {written}, {self.sync}", f"icmp ult {{}} {written}, {self.start}",
-            f"icmp ult {{}} {read}, {self.sync}", f"icmp eq {{}} {warp}, {self.warps}",
+
+        def extremes(index: str, so_far: list[str]) -> list[str]:
+            written, read, reader = (self.load_row(index, array) for array in (WRITE_TIME, READ_TIME, READER))
+            warp = b.value(f"and {ty} {reader}, splat (i32 {THREAD_MASK - (WARP - 1)})")
+            distance = b.value(f"xor {ty} {warp}, {self.warps}")
+            kinds = ("umax", "umin", "umin", "umin")
+            values = zip(kinds, (written, written, read, distance), so_far, strict=True)
+            return [self.extreme(kind, value, before) for kind, value, before in values]
+
+        newest, oldest, read, distance = self.for_each(["zeroinitializer", *["splat (i32 -1)"] * 3], extremes)
+        return self.all(
+            f"icmp ult {{}} {newest}, {self.sync}", f"icmp uge {{}} {oldest}, {self.start}",
+            f"icmp uge {{}} {read}, {self.sync}", f"icmp ne {{}} {distance}, zeroinitializer",
         )  # fmt: skip
 
     def load_row(self, index: str, array: int) -> str:
         ty = vector("i32", self.form.width)
         return self.b.value(f"load {ty}, ptr {self.row_word(index, array)}, align 4")
 
-    def some(self, *comparisons: str) -> str:
-        """Return an i1 that is true if a comparison holds for a cell."""
+    def extreme(self, kind: str, one: str, two: str) -> str:
+        """Return an instruction for the smaller ("umin") or larger ("umax") word of each cell."""
+        ty = vector("i32", self.form.width)
+        name = f"llvm.{kind}.{suffix(ty)}"
+        self.b.declare(name, ty, [ty, ty])
+        return f"call {ty} @{name}({ty} {one}, {ty} {two})"
+
+    def all(self, *comparisons: str) -> str:
+        """Return an i1 that is true if all comparisons hold for all cells."""
         b, width = self.b, self.form.width
         flags = vector("i1", width)
-        found = "zeroinitializer"
+        hold = "splat (i1 true)"
         for text in comparisons:
-            found = b.value(f"or {flags} {found}, {b.value(text.format(vector('i32', width)))}")
-        return b.value(f"icmp ne i{width} {b.value(f'bitcast {flags} {found} to i{width}')}, 0")
+            hold = b.value(f"and {flags} {hold}, {b.value(text.format(vector('i32', width)))}")
+        return b.value(f"icmp eq i{width} {b.value(f'bitcast {flags} {hold} to i{width}')}, -1")
 
     def record_row(self, flags: int, settled: str) -> None:
         """Emit the record of all reads, by the last row of lanes; `settled` is the word of `SETTLED`."""
         b, width = self.b, self.form.width
         ty = vector("i32", width)
 
-        def record(index: str) -> str:
+        def record(index: str, _: list[str]) -> list[str]:
             site = b.value(f"trunc i64 {self.member(index, 1)} to i32")
             site = b.call("llvm.umin.i32", "i32", ("i32", site), ("i32", str(MAX_SITE)))
             word = b.value(f"or i32 {b.value(f'shl i32 {site}, {SITE_SHIFT}')}, {flags}")
@@ -300,9 +339,9 @@ class GroupFunction:
             b.line(f"store {ty} {words}, ptr {self.row_word(index, READER)}, align 4")
             if settled:
                 b.line(f"store {ty} {self.sync}, ptr {self.row_word(index, SETTLED)}, align 4")
-            return "false"
+            return []
 
-        self.for_each("i1", record)
+        self.for_each([], record)
 
     # -- neighbouring cells ---------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ from gpulab.simt.instrument.racecheck.shadow_layout import (
 __all__ = ["ShadowCheck"]
 
 I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
+ALL = "splat (i1 true)"  # flags of all cells
 
 
 class ShadowCheck:
@@ -114,7 +115,7 @@ class ShadowCheck:
         return self.b.value(f"or {self.flags} {x}, {y}")
 
     def not_(self, x: str) -> str:
-        return self.b.value(f"xor {self.flags} {x}, splat (i1 true)")
+        return self.b.value(f"xor {self.flags} {x}, {ALL}")
 
     def select(self, flags: str, x: str, y: str) -> str:
         return self.b.value(f"select {self.flags} {flags}, {self.ty} {x}, {self.ty} {y}")
@@ -165,8 +166,11 @@ class ShadowCheck:
     def active_cells(self) -> str:
         """Return flags of the cells that have an active lane."""
         b = self.b
-        if self.form != "same":
+        if self.form == "lanes":
             return b.value(f"bitcast i32 {self.mask} to {I1}")
+        if self.form == "row":  # as a comparison of elements of 32 bits, like all other flags
+            bits = ", ".join(f"i32 {signed(1 << lane)}" for lane in range(WARP))
+            return self.op("icmp ne", self.op("and", self.splat(self.mask), f"<{bits}>"), "zeroinitializer")
         flags = "poison"
         for number in range(self.count):
             some = b.value(f"icmp ne i32 {self.row_mask(number)}, 0")
@@ -240,10 +244,13 @@ class ShadowCheck:
             words, mask = vector("i32", width), vector("i1", width)
             lanes = list(range(number * width, (number + 1) * width))
             new = b.pick("i32", value, self.count, lanes) if len(parts) > 1 else value
-            on = b.pick("i1", flags, self.count, lanes) if len(parts) > 1 else flags
-            name = f"llvm.masked.store.{suffix(words)}.p0"
-            b.declare(name, "void", [words, "ptr", mask])
-            b.line(f"call void @{name}({words} {new}, ptr align 4 {p}, {mask} {on})")
+            if flags != ALL:
+                on = b.pick("i1", flags, self.count, lanes) if len(parts) > 1 else flags
+                # From a load that is not volatile, LLVM would make a masked store, which takes many times as
+                # long on some processors. No other thread uses the shadow.
+                old = b.value(f"load volatile {words}, ptr {p}, align 4")
+                new = b.value(f"select {mask} {on}, {words} {new}, {words} {old}")
+            b.line(f"store {words} {new}, ptr {p}, align 4")
 
     def at_array(self, cells: str, array: int) -> str:
         if not array:
@@ -360,7 +367,9 @@ class ShadowCheck:
             self.op("icmp ne", read, "zeroinitializer"),
         )
         touched = self.and_(self.inside, touched)
-        return self.by_case(touched, self.record_first_write, lambda: self.check_write(written, read))
+        return self.by_case(
+            self.is_none(touched), self.record_first_write, lambda: self.check_write(written, read)
+        )
 
     def record_first_write(self) -> str:
         """Record a write to cells that no other access of the launch has reached."""
@@ -375,14 +384,44 @@ class ShadowCheck:
             return "0"
         return self.report_collisions(self.and_(loud, self.op("icmp ne", self.load(WRITER), self.own)))
 
-    def by_case(self, flags: str, none: Callable[[], str], some: Callable[[], str]) -> str:
-        """Return the result of `none` if no flag is set, otherwise that of `some`."""
+    def by_age(self, written: str, read: str, first: Callable[[], str], later: Callable[[], str]) -> str:
+        """Return the result of `first` if no cell has been accessed since the last barrier, or of `later`.
+
+        For rows, `first` is emitted for a complete warp, which need not blend its words into the shadow.
+        """
+        b = self.b
+        newest = b.call(f"llvm.umax.{suffix(self.ty)}", self.ty, (self.ty, written), (self.ty, read))
+        stale = self.op("icmp uge", newest, self.oldest_sync())
+        if self.action != "writes":
+            stale = self.or_(stale, self.op("icmp ult", written, self.oldest_valid))
+        if self.form != "row":
+            stale = self.and_(self.inside, stale)
+            if self.outside:
+                stale = self.or_(stale, self.outside)
+            return self.by_case(self.is_none(stale), first, later)
+
+        def for_all() -> str:
+            active, self.inside = self.inside, ALL
+            result = first()
+            self.inside = active
+            return result
+
+        complete = b.value(f"icmp eq i32 {self.mask}, -1")
+        return self.by_case(b.value(f"and i1 {complete}, {self.is_none(stale)}"), for_all, later)
+
+    def is_none(self, flags: str) -> str:
+        """Return an i1 that is true if no flag is set."""
         b = self.b
         bits = b.value(f"bitcast {self.flags} {flags} to i{self.count}")
+        return b.value(f"icmp eq i{self.count} {bits}, 0")
+
+    def by_case(self, condition: str, yes: Callable[[], str], no: Callable[[], str]) -> str:
+        """Emit a branch on an i1; return the result of the side that is taken."""
+        b = self.b
         quick, careful, done = b.new_label("quick"), b.new_label("careful"), b.new_label("done")
-        b.branch(b.value(f"icmp eq i{self.count} {bits}, 0"), quick, careful)
+        b.branch(condition, quick, careful)
         results = []
-        for label, case in ((quick, none), (careful, some)):
+        for label, case in ((quick, yes), (careful, no)):
             b.open(label)
             result = case()
             results.append((result, b.label))
@@ -398,15 +437,9 @@ class ShadowCheck:
         """
         if not self.shared:
             return self.check_write_in_detail(written, read)
-        oldest_sync = self.oldest_sync()
-        fresh = self.and_(self.op("icmp ult", written, oldest_sync), self.op("icmp ult", read, oldest_sync))
-        if self.action == "updates":
-            fresh = self.and_(fresh, self.op("icmp uge", written, self.oldest_valid))
-        stale = self.and_(self.inside, self.not_(fresh))
-        if self.outside:
-            stale = self.or_(stale, self.outside)
-        return self.by_case(
-            stale,
+        return self.by_age(
+            written,
+            read,
             lambda: self.unresolved_lanes(self.record_write(self.inside)),
             lambda: self.check_write_in_detail(written, read),
         )
@@ -435,15 +468,9 @@ class ShadowCheck:
         """
         if not self.shared:
             return self.check_read_in_detail(written, read)
-        oldest_sync = self.oldest_sync()
-        fresh = self.and_(
-            self.op("icmp ult", written, oldest_sync), self.op("icmp uge", written, self.oldest_valid)
+        return self.by_age(
+            written, read, self.record_first_read, lambda: self.check_read_in_detail(written, read)
         )
-        fresh = self.and_(fresh, self.op("icmp ult", read, oldest_sync))
-        stale = self.and_(self.inside, self.not_(fresh))
-        if self.outside:
-            stale = self.or_(stale, self.outside)
-        return self.by_case(stale, self.record_first_read, lambda: self.check_read_in_detail(written, read))
 
     def record_first_read(self) -> str:
         """Record a read of cells that no thread has accessed since the last barrier."""
@@ -542,7 +569,7 @@ class ShadowCheck:
     def reads_are_ordered(self, time: str, word: str) -> str:
         """Return flags of the cells whose reads cannot race with this write."""
         if self.swap:
-            return "splat (i1 true)"
+            return ALL
         old = self.op("icmp ult", time, self.oldest_relevant)
         ours = self.op("icmp uge", time, self.start)
         alone = self.and_(
