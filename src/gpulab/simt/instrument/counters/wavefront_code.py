@@ -55,6 +55,12 @@ class WavefrontCounter(SiteCounter):
         """True if pairs of lanes that read the same element are served together (see `sim_pairs`)."""
         return self.marks == READS and self.access.item.op != "ldmatrix"
 
+    @property
+    def groups(self) -> int:
+        """Number of groups of lanes that are served one after the other if rows have no bank conflict."""
+        count = max(self.size // 4, 1)
+        return max(count // 2, 1) if self.stride == 0 and self.pairs_lanes else count
+
     def without_conflicts(self) -> str | None:
         """Return an i1 that is true if no two lanes access different words of one bank in a wavefront.
 
@@ -65,8 +71,8 @@ class WavefrontCounter(SiteCounter):
             return None
         steps, alone = abs(self.stride), len(set(self.rows)) == 1
         if self.size > 4:
-            if steps == 0:
-                return "true" if alone else None
+            if steps == 0:  # no group of lanes reads more than one element
+                return "true" if alone or self.width * self.groups >= WARP else None
             if steps != self.size or self.width < 4 * WARP // self.size:
                 return None
             whole = not self.pairs_lanes or self.whole
@@ -85,11 +91,8 @@ class WavefrontCounter(SiteCounter):
 
     def parts(self) -> str:
         """Return the number of groups of lanes, served one after the other, that have an active lane."""
-        b = self.b
-        count = max(self.size // 4, 1)
-        if self.stride == 0 and self.pairs_lanes:
-            count = max(count // 2, 1)
-        elif self.pairs_lanes or self.whole:
+        b, count = self.b, self.groups
+        if self.whole or (self.stride and self.pairs_lanes):
             return str(count)
         if count == 1:
             return "1"
