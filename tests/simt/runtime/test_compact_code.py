@@ -33,6 +33,16 @@ BODIES = {
         for (int k = 0; k < 16; k++) v += s[k];
         s[5] = v;
         y[i] = v;""",
+    "some lanes of rows": """
+        if (t % 3) s[t] = x[i];
+        __syncthreads();
+        if (t % 5 < 3) s[t] = x[i] + 1;
+        y[i] = s[t ^ 3];""",
+    "rows of the same elements": """
+        if (t < 48) s[threadIdx.x] = x[i];
+        __syncthreads();
+        y[i] = s[threadIdx.x];
+        s[64 + threadIdx.x] = t;""",
     "vectors": """
         if (t < 32) ((float4*) s)[t] = ((float4*) x)[t];
         __syncthreads();
