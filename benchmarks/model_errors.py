@@ -45,7 +45,7 @@ BUSY = 0.6
 # Parts by the terms of the model and by the metrics of Nsight Compute. L2 and DRAM are one part, because all
 # bytes of DRAM pass through L2.
 _TERMS = {
-    "sm": ("issue", "fp32", "fma", "integer", "fp64", "special", "constant"),
+    "sm": ("issue", "fp32", "fma", "integer", "fp64", "special", "constant", "load_store"),
     "L1": ("L1",),
     "memory": ("L2", "DRAM"),
 }

@@ -29,6 +29,7 @@ DESCRIPTIONS = {
     "fp64": "double precision arithmetic",
     "special": "special functions and conversions",
     "constant": "loads from constant memory, such as those of arguments, and barriers",
+    "load_store": "the instructions that access memory",
     "tensor": "the tensor cores",
     "latency": "latency",
 }
@@ -131,7 +132,8 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     of_gpu = {"DRAM": slowest * architecture.queueing, "L2": slowest * architecture.l2_queueing}
     of_sm = slowest * architecture.sm_queueing
     # The instructions for all units pass through the schedulers.
-    pipes = tuple(name for name in work.pipes if name != "constant")  # mostly used when a warp begins
+    # The constant unit is mostly used when a warp begins, and what loads and stores wait for is L1.
+    pipes = tuple(name for name in work.pipes if name not in ("constant", "load_store"))
     shared_by = {("issue", *pipes): architecture.schedulers, ("L1",): 1}
 
     def wave(blocks: int, gap_cycles: float) -> tuple[dict[str, float], float]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gpulab.model.warp_timing import SCOREBOARD, CodeBlock, Operation
-from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product, ptx_product
+from gpulab.profiling.counts.tensor_products import machine_product, ptx_product
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.machine_counts import ExecutedInstruction
@@ -26,8 +25,9 @@ UNITS = {
     "special": "MUFU F2I I2F F2F I2I FRND POPC FLO BREV F2FP I2FP",
     "load": "LDG LD ATOM ATOMG",
     "store": "STG ST RED REDG LDGSTS",
-    "shared": "LDS LDSM ATOMS SHFL MATCH VOTE REDUX MOVM",
+    "shared": "LDS LDSM ATOMS",
     "shared_store": "STS STSM",
+    "exchange": "SHFL MATCH VOTE REDUX MOVM",  # between lanes
     "local": "LDL",
     "local_store": "STL",
     "constant": "LDC",
@@ -40,14 +40,6 @@ UNITS = {
 }  # fmt: skip
 WARP = 32  # lanes
 _UNIT_OF = {opcode: unit for unit, opcodes in UNITS.items() for opcode in opcodes.split()}
-_REGISTER = re.compile(r"(?<![\w.])(U?R|U?P)(\d+)((?:\.\w+)*)")
-_EXCHANGES = {
-    "SHFL",
-    "MATCH",
-    "VOTE",
-    "REDUX",
-    "MOVM",
-}  # on the unit of shared memory, but without an address
 
 
 # -- machine code -------------------------------------------------------------------------------------
@@ -71,56 +63,26 @@ def machine_blocks(
 
 def _machine_operation(item: MachineInstruction) -> Operation:
     product = machine_product(item)
-    if product is not None:
-        return _tensor_operation(item, product)
-    unit = _UNIT_OF.get(item.op, "integer")
-    has_address = unit in ("load", "store", "shared", "shared_store") and item.op not in _EXCHANGES
+    unit = f"tensor_{product.kind}" if product else _UNIT_OF.get(item.op, "integer")
     # The assembler's own schedule says for what an instruction waits, and for how long.
     control = item.control
     return Operation(
         unit,
         reads=tuple(f"{SCOREBOARD}{number}" for number in control.waits),
         writes=() if control.written is None else (f"{SCOREBOARD}{control.written}",),
-        site=item.ptx_line if has_address else None,
+        site=item.ptx_line if unit in ("load", "store", "shared", "shared_store") else None,
+        size=product.multiply_adds if product else 1.0,
         stall=max(control.stall, 1),
         releases=() if control.read is None else (f"{SCOREBOARD}{control.read}",),
     )
-
-
-def _tensor_operation(item: MachineInstruction, product: TensorProduct) -> Operation:
-    """Return the operation of a product such as `HMMA.16816.F32.BF16 R4, R8, R12, R4`."""
-    m, n, k = product.m, product.n, product.k
-    # Elements of a register of 32 bits, of the factors and of the result.
-    per_register = {"int8": 4.0, "tf32_dst_fp32": 1.0, "fp64": 0.5}.get(product.kind, 2.0)
-    of_result = m * n / {"fp16_dst_fp16": 2.0, "fp64": 0.5}.get(product.kind, 1.0)
-    counts = [of_result, m * k / per_register, k * n / per_register, of_result]
-    operands = item.operands.split(", ")
-    names = [_registers(o, max(round(c / WARP), 1)) for o, c in zip(operands, counts, strict=False)]
-    reads = [name for group in names[1:] for name in group] + _registers(item.predicate, 1)
-    return _product_operation(product, tuple(dict.fromkeys(reads)), tuple(names[0]))
-
-
-def _product_operation(product: TensorProduct, reads: tuple[str, ...], writes: tuple[str, ...]) -> Operation:
-    return Operation(f"tensor_{product.kind}", reads, writes, None, product.multiply_adds)
-
-
-def _registers(operand: str, width: int) -> list[str]:
-    """Return the registers of an operand; an operand `R4.64` has two, a result of 16 bytes has four."""
-    names = []
-    for kind, number, suffix in _REGISTER.findall(operand):
-        count = 1
-        if not kind.endswith("P"):
-            count = max(width if "[" not in operand else 1, 2 if ".64" in suffix else 1)
-        names += [f"{kind}{int(number) + n}" for n in range(count)]
-    return names
 
 
 # -- PTX -----------------------------------------------------------------------------------------------
 
 _PTX_UNITS = {
     "ld": "load", "ldu": "load", "atom": "load", "st": "store", "red": "store", "bar": "barrier",
-    "barrier": "barrier", "bra": "branch", "ret": "branch", "exit": "branch", "shfl": "shared",
-    "vote": "shared", "rcp": "special", "sqrt": "special", "rsqrt": "special", "sin": "special",
+    "barrier": "barrier", "bra": "branch", "ret": "branch", "exit": "branch", "shfl": "exchange",
+    "vote": "exchange", "rcp": "special", "sqrt": "special", "rsqrt": "special", "sin": "special",
     "cos": "special", "ex2": "special", "lg2": "special",
 }  # fmt: skip
 _FREE = {"mov", "cvta"}  # copies that the assembler removes
@@ -223,7 +185,8 @@ def _ptx_operation(item: Instruction) -> Operation | None:
     site: int | None = None
     product = ptx_product(item)
     if product is not None:
-        return _product_operation(product, tuple(reads(item)), tuple(writes(item)))
+        unit = f"tensor_{product.kind}"
+        return Operation(unit, tuple(reads(item)), tuple(writes(item)), size=product.multiply_adds)
     if unit in ("load", "store"):
         site = item.row
         if "shared" in item.parts:

@@ -70,8 +70,9 @@ class Profile:
     terms : mapping of str to float
         Milliseconds that each part of the GPU needs by itself: "DRAM", "L2", "L1" (with shared memory),
         "issue", "fp32", "fma", "integer", "fp64", "special", "constant" (loads from constant memory, and
-        barriers), "tensor", "atomics" (and stores, on the same elements), "blocks" (starting them), "latency"
-        and "launch". The time is about the largest of them.
+        barriers), "load_store" (instructions that access memory), "tensor", "atomics" (and stores, on the
+        same elements), "blocks" (starting them), "latency" and "launch". The time is about the largest of
+        them.
     explanation : str
         The bottleneck in one sentence. If it is latency, also a block size with more resident warps.
     sampled : str

@@ -7,6 +7,7 @@ row therefore cost their latency once, and a load whose value is used immediatel
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -42,6 +43,9 @@ READ_CYCLES = 10  # until a load or store has read its operands; assumed
 # counters of 100 kernels on an H100 (sm__inst_executed_pipe_adu), the first two take 2 cycles of it, the last
 # take 1.
 CONSTANT_LANES = 16
+# Operations of the unit for loads and stores. By the same counters (sm__inst_executed_pipe_lsu), they take a
+# cycle of it, exchanges between lanes and reads of special registers half a cycle.
+MEMORY_ACCESSES = ("load", "store", "shared", "shared_store", "local", "local_store")
 DOMINANT = 1e6  # cycles; next to it all other latencies are negligible
 
 
@@ -270,6 +274,7 @@ def execution_units(spec: GpuSpec, architecture: Architecture, warps: int) -> di
         "store": load,
         "shared": Unit(architecture.shared_cycles, load.busy),
         "shared_store": load,
+        "exchange": Unit(architecture.shared_cycles, load.busy),
         "local": Unit(architecture.l1_cycles or architecture.dram_ns * clock, load.busy),
         "local_store": load,
         "constant": Unit(architecture.constant_cycles, slot),
@@ -282,24 +287,28 @@ def execution_units(spec: GpuSpec, architecture: Architecture, warps: int) -> di
 
 
 def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, architecture: Architecture) -> dict[str, float]:
-    """Return the cycles for which the launch keeps each arithmetic unit of one SM busy."""
-    lanes = {
-        "fp32": float(spec.cores_per_sm), "fp32_shared": spec.cores_per_sm / FOLDED,
-        "fma": architecture.integer_lanes, "integer": architecture.integer_lanes,
-        "fp64": architecture.fp64_lanes, "special": architecture.special_lanes,
-        "constant": CONSTANT_LANES, "barrier": CONSTANT_LANES, "system": 2 * CONSTANT_LANES,
+    """Return the cycles for which the launch keeps each unit of one SM busy with instructions."""
+    memory = architecture.load_lanes
+    lanes: dict[str, dict[str, float]] = {  # of a unit, by the operations that it executes
+        "fp32": {"fp32": spec.cores_per_sm, "fp32_shared": spec.cores_per_sm / FOLDED},
+        "fma": {"fma": architecture.integer_lanes},
+        "integer": {"integer": architecture.integer_lanes},
+        "fp64": {"fp64": architecture.fp64_lanes},
+        "special": {"special": architecture.special_lanes},
+        "constant": {"constant": CONSTANT_LANES, "barrier": CONSTANT_LANES, "system": 2 * CONSTANT_LANES},
+        "load_store": {
+            **dict.fromkeys(MEMORY_ACCESSES, memory), "exchange": 2 * memory, "system": 2 * memory
+        },
     }  # fmt: skip
-    cycles = dict.fromkeys((*lanes, "tensor"), 0.0)
-    tensor = _tensor_fmas(spec)
+    sizes: defaultdict[str, float] = defaultdict(float)
     for block in code:
         for operation in block.operations:
-            if operation.unit in lanes:
-                cycles[operation.unit] += block.runs * spec.warp_size / lanes[operation.unit]
-            elif operation.unit in tensor:
-                cycles["tensor"] += block.runs * operation.size / tensor[operation.unit]
-    cycles["fp32"] += cycles.pop("fp32_shared")
-    cycles["constant"] += cycles.pop("barrier") + cycles.pop("system")
-    return cycles
+            sizes[operation.unit] += block.runs * operation.size
+    tensor = sum(sizes[unit] / fmas for unit, fmas in _tensor_fmas(spec).items())
+    return {
+        pipe: sum(sizes[unit] * spec.warp_size / count for unit, count in units.items())
+        for pipe, units in lanes.items()
+    } | {"tensor": tensor}
 
 
 def _tensor_fmas(spec: GpuSpec) -> dict[str, float]:
