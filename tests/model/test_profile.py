@@ -121,6 +121,14 @@ def test_short_blocks_with_wide_loads_move_the_compulsory_bytes(device):
     assert profile.dram_bytes / cell.config.problem.compulsory_bytes(shape) == pytest.approx(1.05, abs=0.1)
 
 
+def test_l2_of_a_gpu_without_l1_serves_the_repeated_loads_of_a_stencil(device):
+    cell = parse_cell((KERNELS / "stencil/right/naive_guard_as_if.cu").read_text())
+    shape = (512, 512, 512)
+    kernel = compile_cell(cell, device)
+    profile = profile_variant(kernel, cell.config, device=device, shape=shape, gpu="k40")
+    assert profile.dram_bytes / cell.config.problem.compulsory_bytes(shape) == pytest.approx(1.05, abs=0.1)
+
+
 @pytest.mark.parametrize("call", ["atomicAdd(sum, 1.0f)", "sink[i] = atomicAdd(sum, 1.0f)"])
 def test_atomic_operation_takes_time_whether_its_result_is_used_or_not(device, call):
     source = f"""

@@ -254,7 +254,9 @@ def _work_of_waves(sample: LaunchSample, spec: GpuSpec, architecture: Architectu
     """Return the work of a launch, except for stores of many warps to the same elements."""
     work = _work(sample, spec, architecture)
     waves = work.blocks / (spec.sms * work.resident)
-    if sample.ended or not sample.traffic or waves <= 2:
+    # Without L1, an SM requests the same data from L2 again and again: the requests do not show how often
+    # another SM has replaced them.
+    if sample.ended or not sample.traffic or waves <= 2 or not architecture.l1_bytes:
         return work
 
     terms = estimate(spec, architecture, work).terms
