@@ -14,20 +14,20 @@ from gpulab.simt.analysis.basic_blocks import Block, writes
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg
 
-__all__ = ["Step", "loop_steps", "prefetch_next_rows"]
+__all__ = ["LoopStep", "loop_steps", "prefetch_next_rows"]
 
 LINE_BYTES = 64  # of the host's caches
 
 
 @dataclass(frozen=True)
-class Step:
+class LoopStep:
     """By what a register increases in each iteration of a loop: a register or a constant, times a factor."""
 
     operand: Operand
     factor: int = 1
 
 
-def loop_steps(blocks: Sequence[Block]) -> dict[int, dict[str, Step]]:
+def loop_steps(blocks: Sequence[Block]) -> dict[int, dict[str, LoopStep]]:
     """Return by what each iteration increases registers, for the blocks of loops with a barrier."""
     last: dict[int, int] = {}
     for block in blocks:
@@ -35,7 +35,7 @@ def loop_steps(blocks: Sequence[Block]) -> dict[int, dict[str, Step]]:
             if head <= block.number:
                 last[head] = block.number
 
-    steps: dict[int, dict[str, Step]] = {}
+    steps: dict[int, dict[str, LoopStep]] = {}
     for head in sorted(last):  # an inner loop replaces the loop around it
         body = blocks[head : last[head] + 1]
         found = _steps(body) if any(block.end == "barrier" for block in body) else {}
@@ -43,7 +43,7 @@ def loop_steps(blocks: Sequence[Block]) -> dict[int, dict[str, Step]]:
     return steps
 
 
-def _steps(body: Sequence[Block]) -> dict[str, Step]:
+def _steps(body: Sequence[Block]) -> dict[str, LoopStep]:
     """Return the registers that a loop writes once and that increase by the same amount each time."""
     written: dict[str, list[Instruction]] = {}
     for item in (item for block in body for item in block.code):
@@ -51,17 +51,17 @@ def _steps(body: Sequence[Block]) -> dict[str, Step]:
             written.setdefault(name, []).append(item)
     once = {name: items[0] for name, items in written.items() if len(items) == 1 and _is_integer(items[0])}
 
-    steps: dict[str, Step] = {}
+    steps: dict[str, LoopStep] = {}
     for name, item in once.items():
         if item.op == "add" and _is(item.operands[1], name) and _is_unchanged(item.operands[2], written):
-            steps[name] = Step(item.operands[2])
+            steps[name] = LoopStep(item.operands[2])
     for name, item in once.items():  # in the order of the program
         if name not in steps and (step := _derived(item, steps, written)):
             steps[name] = step
     return steps
 
 
-def _derived(item: Instruction, steps: Mapping[str, Step], written: Container[str]) -> Step | None:
+def _derived(item: Instruction, steps: Mapping[str, LoopStep], written: Container[str]) -> LoopStep | None:
     """Return the step of a result: a sum with an unchanged value, or a product with a constant."""
     if item.op not in ("add", "mul", "shl"):
         return None
@@ -112,7 +112,7 @@ def prefetch_next_rows(
             b.call("llvm.prefetch.p0", "void", ("ptr", following), ("i32", "0"), ("i32", "3"), ("i32", "1"))
 
 
-def _distance(cg: CodegenContext, step: Step) -> str:
+def _distance(cg: CodegenContext, step: LoopStep) -> str:
     """Return a step as an i64; "" if lanes have different ones."""
     if isinstance(step.operand, Imm):
         return _as_i64(int(step.operand.value) * step.factor)
