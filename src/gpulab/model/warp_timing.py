@@ -289,7 +289,7 @@ def execution_units(spec: GpuSpec, architecture: Architecture, warps: int) -> di
 def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, architecture: Architecture) -> dict[str, float]:
     """Return the cycles for which the launch keeps each unit of one SM busy with instructions."""
     memory = architecture.load_lanes
-    lanes: dict[str, dict[str, float]] = {  # of a unit, by the operations that it executes
+    lanes: dict[str, dict[str, float]] = {  # lanes of each unit, by the kinds of operations it executes
         "fp32": {"fp32": spec.cores_per_sm, "fp32_shared": spec.cores_per_sm / FOLDED},
         "fma": {"fma": architecture.integer_lanes},
         "integer": {"integer": architecture.integer_lanes},

@@ -27,7 +27,7 @@ SUM = "__syncthreads(); sum += s[1023 - t]; __syncthreads();"
 
 @pytest.mark.parametrize(("block", "count"), [((16, 16, 1), 2), ((32, 8, 1), 2), ((64, 1, 1), 2)])
 def test_rows_of_a_loop_with_a_barrier(block: tuple[int, int, int], count: int) -> None:
-    """Of each of two rows of 16 lanes, one cache line; of a row of 32 lanes, two."""
+    """Two rows of 16 lanes have one cache line each, and a row of 32 lanes has two."""
     body = f"""#pragma unroll 1
         for (int i = 0; i < n; ++i) {{ s[t] = x[threadIdx.x + n * (threadIdx.y + i)]; {SUM} }}"""
     assert prefetches(body, block) == count

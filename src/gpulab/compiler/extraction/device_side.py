@@ -477,7 +477,7 @@ def _template_calls(
 
 
 def _known_argument(argument: Sequence[Token], values: NamedValues) -> Sequence[Token]:
-    """Return the type or the number that a template argument stands for; no token if it is not known."""
+    """Return the type or the number of a template argument; no token if it is not known."""
     if len(argument) == 1:
         argument = values.get(argument[0].text, argument)
     if _is_type(argument):

@@ -16,19 +16,19 @@ from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg
 
 __all__ = ["LoopStep", "loop_steps", "prefetch_next_rows"]
 
-LINE_BYTES = 64  # of the host's caches
+LINE_BYTES = 64  # bytes of a line of the host's caches
 
 
 @dataclass(frozen=True)
 class LoopStep:
-    """By what a register increases in each iteration of a loop: a register or a constant, times a factor."""
+    """The increase of a register in each iteration of a loop: a register or a constant, times a factor."""
 
     operand: Operand
     factor: int = 1
 
 
 def loop_steps(blocks: Sequence[Block]) -> dict[int, dict[str, LoopStep]]:
-    """Return by what each iteration increases registers, for the blocks of loops with a barrier."""
+    """Return the steps of registers by name, for each block of a loop with a barrier."""
     last: dict[int, int] = {}
     for block in blocks:
         for head in block.targets:
