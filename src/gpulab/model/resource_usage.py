@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import exp, inf, prod
 
 import numpy as np
@@ -93,6 +94,8 @@ class AccessSample:
         Active lanes and byte addresses of the sampled requests.
     updates : bool
         True for an atomic operation.
+    floating : bool
+        True for an atomic operation on floating-point numbers.
     """
 
     space: str
@@ -102,6 +105,12 @@ class AccessSample:
     masks: npt.NDArray[np.uint32]
     addresses: npt.NDArray[np.int64]
     updates: bool = False
+    floating: bool = False
+
+    @cached_property
+    def partial_sectors(self) -> tuple[float, float]:
+        """Mean number of sectors that a request covers in part, and the covered share of these."""
+        return partial_sectors(self.masks, self.addresses, self.width)
 
     def joined(self, other: AccessSample) -> AccessSample:
         """Return the requests of both samples, which have the same space and width."""
@@ -140,8 +149,6 @@ class LaunchSample:
         Work of the longest chain of blocks, and of the busiest SM, divided by those of equal blocks.
     combined : frozenset of int
         PTX rows of atomic operations for which the compiler combines the lanes of a warp.
-    floating : frozenset of int
-        PTX rows of atomic operations on floating-point numbers.
     shares : mapping of int to array of shape (blocks, warps)
         By PTX row, the requests of each warp of some blocks, relative to the mean of the warps with work.
     separate : mapping of int to SiteTraffic
@@ -164,7 +171,6 @@ class LaunchSample:
     longest_chain: float = 1.0
     busiest_sm: float = 1.0
     combined: frozenset[int] = frozenset()
-    floating: frozenset[int] = frozenset()
     shares: Mapping[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     separate: Mapping[int, SiteTraffic] = field(default_factory=dict)
     cold: bool = False
@@ -424,7 +430,7 @@ def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
     """
     cycles: defaultdict[int, float] = defaultdict(float)
     for site, pieces in _on_shared_pieces(sample, updates=True).items():
-        each = FLOAT_ATOMIC_CYCLES if site in sample.floating else architecture.atomic_cycles
+        each = FLOAT_ATOMIC_CYCLES if sample.accesses[site].floating else architecture.atomic_cycles
         for piece, (operations, _) in pieces.items():
             cycles[piece] += operations * each
     return max(cycles.values(), default=0.0)
@@ -533,7 +539,7 @@ def _completing_sectors(sample: LaunchSample) -> dict[int, float]:
         access = sample.accesses[site]
         if access.reads or not one.requests or site not in requests:
             continue
-        partial, covered = partial_sectors(access.masks, access.addresses, access.width)
+        partial, covered = access.partial_sectors
         share = partial / max(_mean(unique_per_request(access.masks, access.addresses, SECTOR_BYTES)), 1.0)
         blank[site] = share * one.blank / one.requests
         missing += requests[site] * blank[site] * (1 - covered)
@@ -583,7 +589,7 @@ def _cached_cost(
     if not access.reads:
         passes += STORE_PASSES
         sent, sent_lines = _mean(unique_per_request(masks, addresses, SECTOR_BYTES)), tags
-        partial, _ = partial_sectors(masks, addresses, width)
+        partial, _ = access.partial_sectors
         moved = SECTOR_BYTES * sent
         if traffic is not None and traffic.requests:  # a part of the sectors joins earlier stores
             moved, sent_lines = traffic.moved_bytes, traffic.l2_lines / traffic.requests

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.memory_access import AccessSite
     from gpulab.simt.instrument.trace.trace_recorder import Requests, TraceRecorder
+    from gpulab.simt.ptx.syntax import Instruction
 
 __all__ = [
     "LaunchRecording",
@@ -253,7 +254,6 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         longest_chain=chain,
         busiest_sm=busiest,
         combined=_combined(recording.machine_code),
-        floating=_floating(recording.machine_code),
     )
 
 
@@ -266,16 +266,6 @@ def _combined(code: MachineCode | None) -> frozenset[int]:
         instruction.ptx_line
         for instruction in (code.instructions if code else ())
         if instruction.op in ("REDUX", "POPC")
-    )
-
-
-def _floating(code: MachineCode | None) -> frozenset[int]:
-    """Return the PTX rows of atomic operations on floating-point numbers in global memory."""
-    return frozenset(
-        instruction.ptx_line
-        for instruction in (code.instructions if code else ())
-        if instruction.op in ("ATOM", "ATOMG", "RED", "REDG")
-        and not {"F32", "F64"}.isdisjoint(instruction.opcode.split("."))
     )
 
 
@@ -400,7 +390,9 @@ def _accesses(
     """
     samples: dict[int, AccessSample] = {}
     for request in sorted(requests, key=lambda r: (r.access.space != "shared", r.made)):
-        access, row = request.access, _row(flow, request.access)
+        access = request.access
+        item = _instruction(flow, access)
+        row, updates = item.row, access.action == "updates"
         step = max(len(request.masks) // SAMPLED_REQUESTS, 1)
         sample = AccessSample(
             access.space,
@@ -409,7 +401,8 @@ def _accesses(
             scale * request.made,
             request.masks[::step],
             request.addresses[::step],
-            access.action == "updates",
+            updates,
+            updates and "f" in item.parts[-1],  # such as f32 and bf16x2
         )
         joined = samples[row].joined(sample) if row in samples and _is_fragment(access) else sample
         samples[row] = joined
@@ -455,7 +448,7 @@ def _trace(launch: SampledLaunch, first: int, blocks: int, requests: int) -> Tra
         requests=requests,
         ended=bool(trace.ended.mean() > 0.5),
         sites=tuple(
-            (_row(flow, access) if access.opcode else None, _is_fragment(access))
+            (_instruction(flow, access).row if access.opcode else None, _is_fragment(access))
             for access in trace.native.sites
         ),
     )
@@ -525,6 +518,6 @@ def _wave(trace: TracedWave, sms: int) -> WaveTrace:
     return WaveTrace(trace.words, trace.used, np.concatenate(by_sm), starts)
 
 
-def _row(flow: ControlFlow, access: AccessSite) -> int:
-    """Return the row of the PTX text that an access comes from."""
-    return flow.blocks[access.block].code[access.index].row
+def _instruction(flow: ControlFlow, access: AccessSite) -> Instruction:
+    """Return the PTX instruction that an access comes from."""
+    return flow.blocks[access.block].code[access.index]
