@@ -15,8 +15,9 @@ from benchmarks.foreign_model.launch_list import ForeignLaunch, foreign_launches
 from benchmarks.model_errors import BUSY, kendall_tau, measured_rows, same_bound, summarise
 from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
-from gpulab.model.estimate import Estimate, Work, estimate
-from gpulab.model.resource_usage import LaunchSample, resource_usage
+from gpulab.model.estimate import Estimate, Work
+from gpulab.model.profile import estimate_sample
+from gpulab.model.resource_usage import LaunchSample
 from gpulab.model.sampling import launch_sample
 
 __all__ = ["PAGE", "Comparison", "compare_all", "page", "write_page"]
@@ -89,7 +90,8 @@ def compare_all(folders: Mapping[str, Path]) -> list[Comparison]:
         if "ms" not in figure:
             continue
         sample = launch_sample(recording_of(each, folders), gpu("h200"), architecture(gpu("h200")))
-        _, estimated = _estimate(sample)
+        modelled = estimate_sample(sample, gpu("h200"))
+        _, estimated = modelled
         ncu = figure.get("ncu", {})
         rows.append(
             Comparison(
@@ -97,29 +99,25 @@ def compare_all(folders: Mapping[str, Path]) -> list[Comparison]:
                 figure["ms"],
                 estimated.time_ms,
                 estimated.terms,
-                profiled_bottleneck(sample, ncu),
+                _profiled_bottleneck(sample, modelled, ncu),
                 _bottleneck_of_ncu(ncu),
             )
         )
     return rows
 
 
-def _estimate(sample: LaunchSample) -> tuple[Work, Estimate]:
-    """Return the work and the modelled time of a launch on the H200."""
-    spec, figures = gpu("h200"), architecture(gpu("h200"))
-    work = resource_usage(sample, spec, figures)
-    return work, estimate(spec, figures, work)
-
-
-def profiled_bottleneck(sample: LaunchSample, ncu: Mapping[str, Any]) -> str:
+def _profiled_bottleneck(
+    sample: LaunchSample, modelled: tuple[Work, Estimate], ncu: Mapping[str, Any]
+) -> str:
     """Return the modelled bottleneck of a launch under the conditions in which Nsight Compute profiled it.
 
-    Nsight Compute saves and restores arrays between its passes, which may replace their data in L2. The bytes
-    that DRAM then reads show whether it did.
+    `modelled` is the estimate with the data in L2 that the launch before left there. Nsight Compute saves
+    and restores arrays between its passes, which may replace their data in L2. The bytes that DRAM then
+    reads show whether it did.
     """
-    cold = _estimate(replace(sample, cold=True))
+    cold = estimate_sample(replace(sample, cold=True), gpu("h200"))
     was_cold = ncu.get("dram__bytes_read.sum", 0.0) > cold[0].dram_bytes / 4
-    return _bottleneck(_throughputs(*(cold if was_cold else _estimate(sample))))
+    return _bottleneck(_throughputs(*(cold if was_cold else modelled)))
 
 
 def _throughputs(work: Work, estimated: Estimate) -> dict[str, float]:

@@ -22,7 +22,7 @@ from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.model.estimate import Estimate, Work, estimate, explain_bound
-from gpulab.model.resource_usage import resource_usage
+from gpulab.model.resource_usage import LaunchSample, resource_usage
 from gpulab.model.sampling import (
     LaunchRecording,
     SampledLaunch,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Profile",
     "estimate_recording",
+    "estimate_sample",
     "prepare_variant",
     "profile_launch",
     "profile_variant",
@@ -241,8 +242,13 @@ def _calibration(spec: GpuSpec, work: Work, kernel: RecordableKernel) -> str:
 
 def estimate_recording(recording: LaunchRecording, spec: GpuSpec) -> tuple[Work, Estimate]:
     """Return the work and the modelled time of a recorded launch."""
+    return estimate_sample(launch_sample(recording, spec, architecture(spec)), spec)
+
+
+def estimate_sample(sample: LaunchSample, spec: GpuSpec) -> tuple[Work, Estimate]:
+    """Return the work and the modelled time of a sampled launch."""
     figures = architecture(spec)
-    work = resource_usage(launch_sample(recording, spec, figures), spec, figures)
+    work = resource_usage(sample, spec, figures)
     return work, estimate(spec, figures, work)
 
 
