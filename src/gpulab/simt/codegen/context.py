@@ -113,6 +113,7 @@ class CodegenContext(KernelContext):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.slots: dict[str, Value] = {}  # stack slots, by register
+        self.loaded_slots: set[str] = set()  # those that are read; others are not needed
         self.cache: dict[str, Value] = {}  # values of registers in the current block, by register
         self.vectors: dict[Value, str] = {}  # vectors made of scalar values in the current block
         self.products: set[str] = set()  # names of the results of multiplications
@@ -335,6 +336,7 @@ class CodegenContext(KernelContext):
             return cached
 
         slot = self.slot(name)
+        self.loaded_slots.update(slot.refs)
         full = vector(slot.ty) if slot.kind == "varying" else slot.ty
         loaded = {ref: self.b.value(f"load {full}, ptr {ref}") for ref in dict.fromkeys(slot.refs)}
         refs = tuple(loaded[ref] for ref in slot.refs)

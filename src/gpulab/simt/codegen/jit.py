@@ -5,25 +5,21 @@ from __future__ import annotations
 import ctypes
 import threading
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.cache import fingerprint, kernel_cache
-from gpulab.compiler.elf import defined_symbols, undefined_symbols
-from gpulab.simt.codegen.object_files import merged
-from gpulab.simt.codegen.units import split
+from gpulab.simt.codegen.linking import UnitCompiler
+from gpulab.simt.codegen.outlining import outlined
 
 __all__ = ["IN_MEMORY", "Loaded", "compile_text", "has_gather", "host", "is_large", "load", "max_stack_bytes"]
 
 IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are not made SSA values
 
 LARGE = 80_000  # lines of IR; for more, optimization takes minutes instead of seconds
-
-_UNITS: dict[str, bytes] = {}  # compiled units by their text
 
 _LOCK = threading.Lock()  # protects LLVM's global state
 
@@ -68,52 +64,20 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
 
     Raises `RuntimeError` if the text is not valid IR.
     """
-    large = is_large(text)
     with _LOCK:
-        if not large and not quickly:
-            return _compile(text, _compiler(), inline=True)
-        if not large and _supports_near_calls() and (code := _compile_units(text)):
-            return code
+        if not quickly and not is_large(text):
+            return _compile(text, _compiler(), optimize=True)
         # FastISel falls back to a slower selector at every call outside the object file, so libc functions
         # are included.
-        if _supports_near_calls():
-            code = _compile(text + _libc(), _compiler(0, near=True), large=large)
-            if not undefined_symbols(code):
-                return code
-        return _compile(text, _compiler(0), large=large)
+        if _supports_near_calls() and (code := _unit_compiler().compile(text, _libc())):
+            return code
+        module, operations = outlined(text)
+        return _compile("\n".join([module, *(each.text for each in operations)]), _compiler(0))
 
 
-def _compile_units(text: str) -> bytes:
-    """Compile the units of a module; b"" if there is one only, or if they call functions outside of it."""
-    units = split(text)
-    if len(units) < 2:
-        return b""
-    objects = [_unit(unit) for unit in [*units, _libc()]]
-    symbols = [_symbols(code) for code in objects]
-    if set().union(*(missing for _, missing in symbols)) - set().union(*(own for own, _ in symbols)):
-        return b""
-    return merged(objects)
-
-
-@lru_cache(maxsize=256)
-def _symbols(code: bytes) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the symbols that an object file defines, and those that it uses only."""
-    return frozenset(defined_symbols(code)), frozenset(undefined_symbols(code))
-
-
-def _unit(text: str) -> bytes:
-    """Compile a unit, or return its code from the cache; a kernel's own unit is stored with the kernel."""
-    if "define i32 @warp(" in text:
-        return _compile(text, _compiler(0, near=True))
-    if text not in _UNITS:
-        key, store = f"unit-{fingerprint(host(), text)}", kernel_cache()
-        code = store.get(key) if store else None
-        if code is None:
-            code = _compile(text, _compiler(0, near=True))
-            if store:
-                store.put(key, code)
-        _UNITS[text] = code
-    return _UNITS[text]
+@cache
+def _unit_compiler() -> UnitCompiler:
+    return UnitCompiler(lambda text: _compile(text, _compiler(0, near=True)), host())
 
 
 def is_large(text: str) -> bool:
@@ -127,7 +91,7 @@ def _compiler(opt: int = 2, *, near: bool = False) -> Any:
     return _machine(opt, near=near)
 
 
-def _compile(text: str, machine: Any, *, large: bool = False, inline: bool = False) -> bytes:
+def _compile(text: str, machine: Any, *, optimize: bool = False) -> bytes:
     llvm = _llvm()
     module = llvm.parse_assembly(text)
     module.verify()  # an invalid module would crash the process later
@@ -135,16 +99,15 @@ def _compile(text: str, machine: Any, *, large: bool = False, inline: bool = Fal
 
     # Runtime functions that this kernel does not call would take most of a small kernel's compile time.
     module_passes = llvm.create_new_module_pass_manager()
-    if inline:  # functions that are marked `alwaysinline`; other passes do not do it
+    if optimize:  # functions that are marked `alwaysinline`; other passes do not do it
         module_passes.add_always_inliner_pass()
     module_passes.add_global_dead_code_eliminate_pass()
     module_passes.run(module, builder)
 
-    # SROA alone, because longer pipelines cost more time than they save. Not for large modules: without
-    # optimization every SSA value gets a stack slot, megabytes instead of some hundred kilobytes.
+    # SROA alone, because longer pipelines cost more time than they save.
     function_passes = llvm.create_new_function_pass_manager()
     function_passes.add_sroa_pass()
-    for function in module.functions if not large else ():
+    for function in module.functions if optimize else ():
         if function.name == "warp" and not any(IN_MEMORY.encode() in a for a in function.attributes):
             function_passes.run(function, builder)
     code: bytes = machine.emit_object(module)

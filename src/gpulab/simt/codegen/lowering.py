@@ -64,11 +64,22 @@ class Lowering(CodegenContext):
         head = [
             f"define i32 @warp(ptr %ctx, {parameters}) #0{registers} {{",
             "entry:",
-            *b.entry,
         ]
         tables = [text for text in b.functions.values() if text.startswith("@")]
         helpers = [f"{UNIT}\n{text}" for text in b.functions.values() if not text.startswith("@")]
-        return "\n".join([*head, *b.lines, "}", *sorted(b.declared), *tables, *helpers])
+        body = self._without_unread_slots([*b.entry, *b.lines])
+        return "\n".join([*head, *body, "}", *sorted(b.declared), *tables, *helpers])
+
+    def _without_unread_slots(self, lines: list[str]) -> list[str]:
+        """Remove the stack slots from which no register is read, and the stores to them."""
+        unread = {ref for slot in self.slots.values() for ref in slot.refs} - self.loaded_slots
+
+        def is_needed(line: str) -> bool:
+            if line.startswith("  store "):
+                return line.rpartition(" ")[2] not in unread
+            return " = alloca " not in line or line.split(maxsplit=1)[0] not in unread
+
+        return list(filter(is_needed, lines))
 
     def prologue(self) -> None:
         """Emit the entry of the function: set up the warp and jump to the suspend point."""

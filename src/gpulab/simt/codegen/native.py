@@ -118,8 +118,8 @@ class Specialization:
 class NativeKernel:
     """Compiled code, and what a launch must provide for it.
 
-    Code is first compiled without optimisation, which takes a third of the time and runs at half the speed.
-    Once launches have spent `patience_s` in it, they call `optimize`, also while they run.
+    Code is first compiled without optimisation, which takes a fifth of the time and runs at a third of the
+    speed. Once launches have spent `patience_s` in it, they call `optimize`, also while they run.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["UNIT", "split"]
+__all__ = ["UNIT", "declaration", "split"]
 
 UNIT = "; -- unit --"
 
@@ -65,9 +65,9 @@ def _read(text: str) -> _Unit:
         if line.startswith(_COMMON):
             common.append(line)
             continue
-        if match := _FUNCTION.match(line):
-            types = [_PARAMETER_NAME.sub("", part) for part in _arguments(match["formal"])]
-            defined[match["name"]] = f"declare dso_local {match['ret']} @{match['name']}({', '.join(types)})"
+        if line.startswith("define"):
+            name, declared_as = declaration(line)
+            defined[name] = declared_as
             line = original.replace("define internal ", "define ", 1)
         elif match := _GLOBAL.match(line):
             ty = match["value"].partition(",")[0] if match["kind"] == "alias" else _type_of(match["value"])
@@ -78,6 +78,15 @@ def _read(text: str) -> _Unit:
         lines.append(line)
     body = "\n".join(lines)
     return _Unit(body, frozenset(_NAME.findall(body)), tuple(common), declared, defined)
+
+
+def declaration(definition: str) -> tuple[str, str]:
+    """Return the name and the declaration of a function, given the first line of its definition."""
+    match = _FUNCTION.match(definition)
+    if match is None:
+        raise ValueError(f"cannot read: {definition}")
+    types = [_PARAMETER_NAME.sub("", part) for part in _arguments(match["formal"])]
+    return match["name"], f"declare dso_local {match['ret']} @{match['name']}({', '.join(types)})"
 
 
 def _arguments(text: str) -> list[str]:

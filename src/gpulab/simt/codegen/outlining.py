@@ -1,0 +1,767 @@
+"""Vector operations as calls, in code that is compiled without optimisation.
+
+LLVM needs up to two milliseconds for one operation on 32 lanes, because it splits the vectors into registers
+of the host, and ten microseconds for a call with pointers. Kernels use the same few hundred operations. So
+vectors stay in stack slots, and an operation is a call of a function that is compiled once and shared by all
+kernels: it takes the addresses of vectors, and stores its result at an address that it is given.
+
+- A mask, a vector of i1, is an integer; most operations on masks need no call.
+- A vector with the same value in all lanes is this value, where an operation takes it.
+- A value that is loaded from a register's stack slot stays there while nothing else is stored in the slot. A
+  value that is stored in a slot later is computed there, if nothing needs the slot before.
+- Other values get a slot from their definition to their last use, in the order of the lines. A branch to an
+  earlier line extends the lives of values that are older than that line and are used after it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from gpulab.cache import fingerprint
+from gpulab.simt.codegen.ir import BITS, vector
+from gpulab.simt.codegen.units import declaration
+
+__all__ = ["Operation", "outlined"]
+
+_NAME = re.compile(r"(%[\w.]+)")
+_TYPE = re.compile(r"<(\d+) x (\w+)>")
+_TOKEN = re.compile(
+    r"(?P<vector><\d+ x \w+>)"
+    r"|(?P<name>%)"
+    r"|splat \(\w+ (?P<splat>[^)]+)\)"
+    r"|(?P<constant><\w+ [^<>]*>|zeroinitializer)"
+    r"|\b(?P<scalar>i\d+|ptr|float|double|half)\b(?= )"
+)
+_INCOMING = re.compile(r"\[ (?P<value>.+?), %(?P<label>[\w.]+) \]")
+_TARGET = re.compile(r"label %([\w.]+)")
+_POINTER = re.compile(r"ptr (%[\w.]+)")
+_CALLEE = re.compile(r"@([\w.]+)\(")
+_ALIGNMENT = re.compile(r", align \d+$")
+_FORMAL = re.compile(r"(<\d+ x \w+>) (%[\w.]+)")
+
+_CASTS = ("bitcast", "inttoptr", "ptrtoint", "freeze")  # the result has the bits of the operand
+_ON_INTEGERS = (*_CASTS, "and", "or", "xor", "load", "store", "alloca", "phi", "select")  # masks as integers
+_ADDRESSED = BITS.keys() - {"i1"} | {"ptr"}  # types of elements that have an address
+_ATTRIBUTES = 'nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512"'
+
+
+class _CannotOutline(Exception):
+    """A function has code that is not expected here; it is compiled as it is."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A function that executes one vector operation.
+
+    Attributes
+    ----------
+    name : str
+        The function's name, which its text determines.
+    head : str
+        Its return type, name and parameters.
+    text : str
+        Its definition.
+    declared : str
+        Declaration of the function that it calls; "" if there is none, or if it is an intrinsic of LLVM.
+    """
+
+    name: str
+    head: str
+    text: str
+    declared: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand of an instruction.
+
+    Attributes
+    ----------
+    kind : str
+        "vector", "mask", "splat" (a constant with the same value in all lanes), "constant" or "scalar".
+    ty : str
+        LLVM type.
+    index : int
+        The number of its name among the names in the instruction; -1 for a constant.
+    literal : str
+        A constant.
+    """
+
+    kind: str
+    ty: str
+    index: int
+    literal: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """An instruction without the names of its operands.
+
+    Attributes
+    ----------
+    opcode : str
+        LLVM's name of the instruction.
+    ty : str
+        Type of the result; "" for none.
+    operands : tuple of _Operand
+        Those that the function of an operation takes.
+    template : str
+        The instruction, with %v0, %v1, and so on as operands.
+    is_mask_operation : bool
+        The instruction is one on integers if masks are integers.
+    on_integers : tuple of str
+        For such an instruction, its text before, between and after the names.
+    """
+
+    opcode: str
+    ty: str
+    operands: tuple[_Operand, ...]
+    template: str
+    is_mask_operation: bool
+    on_integers: tuple[str, ...]
+
+    @property
+    def has_vectors(self) -> bool:
+        """True if a result or operand is a vector; a type in the text alone needs no call."""
+        return self.ty.startswith("<") or any(each.kind != "scalar" for each in self.operands)
+
+
+@dataclass(slots=True)
+class _Instruction:
+    """An instruction with vectors; `block` is the line at which its LLVM basic block starts."""
+
+    result: str
+    shape: _Shape
+    names: list[str]
+    text: str  # without the result
+    block: int
+
+    def ref(self, operand: _Operand) -> str:
+        """Return the name or the literal of an operand."""
+        return operand.literal if operand.index < 0 else self.names[operand.index]
+
+
+@dataclass(slots=True)
+class _Life:
+    """The lines from the definition of a vector to its last use, and where the vector lies."""
+
+    ty: str
+    start: int
+    end: int
+    block: int
+    place: str = ""
+    loaded_from: str = ""  # register, if the value is loaded from a register's stack slot
+    stored: list[tuple[int, str, int]] = field(default_factory=list)  # line, register, block
+    preferred: str = ""  # value whose slot the result of `insertelement` takes over
+
+
+@dataclass(slots=True)
+class _Register:
+    """Stack slot of a register: the lines that store to it, and the lives of values that lie in it."""
+
+    ty: str
+    escapes: bool = False  # its address is used in another way
+    stores: list[int] = field(default_factory=list)
+    lives: list[tuple[int, int]] = field(default_factory=list)
+
+    def is_stored(self, start: int, end: int) -> bool:
+        """Return True if a line after `start`, up to `end`, stores to the slot."""
+        return any(start < line <= end for line in self.stores)
+
+    def is_needed(self, start: int, end: int) -> bool:
+        """Return True if a value lies in the slot between two lines."""
+        return any(first <= end and last > start for first, last in self.lives)
+
+
+def outlined(text: str) -> tuple[str, list[Operation]]:
+    """Return a unit of a module with vector operations as calls, and the operations that it calls.
+
+    The unit does not declare the operations.
+    """
+    lines = text.splitlines()
+    declared = {line.split("@")[1].split("(")[0]: line for line in lines if line.startswith("declare")}
+    declared |= dict(declaration(line) for line in lines if line.startswith("define"))
+    operations: dict[str, Operation] = {}
+    constants: dict[str, str] = {}
+    result: list[str] = []
+    function: list[str] = []
+    for line in lines:
+        if line.startswith("define") or function:
+            function.append(line)
+            if line == "}":
+                result += _outlined_function(function, declared, operations, constants)
+                function = []
+        else:
+            result.append(line)
+    head = [f"{name} = internal constant {value}, align 64" for value, name in constants.items()]
+    return "\n".join([*head, *result]), list(operations.values())
+
+
+def _outlined_function(
+    lines: list[str], declared: dict[str, str], operations: dict[str, Operation], constants: dict[str, str]
+) -> list[str]:
+    if not any("<" in line for line in lines):
+        return lines
+    try:
+        return _Function(lines, declared, operations, constants).outlined()
+    except _CannotOutline:
+        return lines
+
+
+def _lanes(ty: str) -> tuple[int, str]:
+    """Return the number and the type of a vector's elements."""
+    lanes, _, inner = ty[1:-1].partition(" x ")
+    return int(lanes), inner
+
+
+def _integer(mask: str) -> str:
+    """Return the integer type that has the bits of a mask."""
+    return f"i{_lanes(mask)[0]}"
+
+
+def _is_mask(ty: str) -> bool:
+    return ty.endswith(" x i1>")
+
+
+def _is_wide(ty: str) -> bool:
+    """Return True for vectors that lie in memory."""
+    return ty.startswith("<") and not _is_mask(ty)
+
+
+def _bytes(ty: str) -> int:
+    """Return the size of a vector in memory; elements of other integer types have no bytes between them."""
+    lanes, inner = _lanes(ty)
+    bits = BITS.get(inner) or {"ptr": 64, "half": 16}.get(inner) or int(inner[1:])
+    return -(-lanes * bits // 8)
+
+
+def _mask_literal(text: str) -> str:
+    """Return a constant mask as an integer."""
+    if not text:
+        return ""
+    if not text.startswith("<"):
+        return "-1" if text == "true" else "0"
+    bits = [part.split()[1] == "true" for part in text[1:-1].split(", ")]
+    return str(sum(bit << lane for lane, bit in enumerate(bits)))
+
+
+def _parsed(line: str, block: int) -> _Instruction:
+    """Read an instruction whose text has a vector type."""
+    text, result = line[2:].removeprefix("tail "), ""
+    if text[0] == "%":
+        result, _, text = text.partition(" = ")
+        text = text.removeprefix("tail ")
+    parts = _NAME.split(text)
+    return _Instruction(result, _shape(tuple(parts[::2])), parts[1::2], text, block)
+
+
+@lru_cache(maxsize=8192)
+def _shape(parts: tuple[str, ...]) -> _Shape:
+    """Read an instruction, given its text before, between and after the names."""
+    text = "%".join(parts)
+    opcode = text.partition(" ")[0]
+    operands: list[_Operand] = []
+    types: list[str] = []
+    template = on_integers = ty = ""
+    end = names = 0
+    for token in _TOKEN.finditer(text):
+        group = str(token.lastgroup)
+        between, end = text[end : token.start()], token.end()
+        literal = "" if group == "name" else token[group]
+        new = new_on_integers = token[0]
+        if group in ("vector", "scalar"):
+            ty = token[0]
+            types.append(ty)
+            new_on_integers = _integer(ty) if _is_mask(ty) else ty
+        elif group == "name" or _is_mask(ty) or (literal != "zeroinitializer" and opcode != "shufflevector"):
+            kind = group
+            if _is_mask(ty):
+                kind, literal = "mask", _mask_literal(literal)
+                new_on_integers = "%" if group == "name" else literal
+            elif group == "name":
+                kind = "vector" if ty.startswith("<") else "scalar"
+            new = f"%v{len(operands)}"
+            operands.append(_Operand(kind, ty, names if group == "name" else -1, literal))
+            names += group == "name"
+        template += between + new
+        on_integers += between + new_on_integers
+    template, on_integers = template + text[end:], on_integers + text[end:]
+    if opcode in ("load", "store"):
+        template = _ALIGNMENT.sub("", template) + ", align 1"
+    is_mask = opcode in _ON_INTEGERS and all(_is_mask(each) for each in types if each.startswith("<"))
+    if opcode == "select" and types[0].startswith("<"):
+        is_mask = False
+    result = _result_type(opcode, text, types, operands)
+    return _Shape(opcode, result, tuple(operands), template, is_mask, tuple(on_integers.split("%")))
+
+
+def _result_type(opcode: str, text: str, types: list[str], operands: list[_Operand]) -> str:
+    if opcode == "store":
+        return ""
+    if opcode == "call":
+        ty = text[len("call ") : text.index(" @")]
+        ty = ty[ty.rindex("<") :] if ty.endswith(">") else ty.split()[-1]
+        return "" if ty == "void" else ty
+    if " to " in text:
+        return text.rpartition(" to ")[2]
+    if opcode in ("icmp", "fcmp"):
+        return vector("i1", _lanes(types[0])[0])
+    if opcode == "select":
+        return types[-1]
+    if opcode == "extractelement":
+        return _lanes(types[0])[1]
+    if opcode == "shufflevector":
+        return vector(_lanes(types[0])[1], _lanes(types[-1])[0])
+    if opcode == "getelementptr":
+        lanes = [_lanes(each.ty)[0] for each in operands if each.ty.startswith("<")]
+        return vector("ptr", lanes[0]) if lanes else "ptr"
+    return types[0]
+
+
+class _Function:
+    """A function that is rewritten."""
+
+    def __init__(
+        self,
+        lines: list[str],
+        declared: dict[str, str],
+        operations: dict[str, Operation],
+        constants: dict[str, str],
+    ) -> None:
+        self.head, *self.lines = lines
+        self.declared, self.operations, self.constants = declared, operations, constants
+        self.instructions: dict[int, _Instruction] = {}
+        self.registers: dict[str, _Register] = {}
+        self.accesses: Counter[str] = Counter()  # loads and stores of registers' stack slots
+        self.lives: dict[str, _Life] = {}
+        self.roots: dict[str, str] = {}  # values with the bits of another one
+        self.splats: dict[str, tuple[str, str, int]] = {}  # type, the value in all lanes, and line
+        self.masks: dict[str, str] = {}  # integers that masks among the parameters have become
+        self.labels: dict[str, int] = {}
+        self.ends: dict[str, int] = {}  # the last line of each LLVM basic block, by label
+        self.backward: list[tuple[int, int]] = []  # targets and lines of branches to earlier lines
+        self.phis: list[tuple[int, str, list[tuple[str, str]]]] = []  # line, result, values and labels
+        self.copied: set[str] = set()  # results of phis that are copied, because they change in a loop
+        self.output: list[str] = []
+        self.copies: list[tuple[str, str, str]] = []  # type, source and target, of values of phis
+        self.copies_at = 0  # the line after the phis
+
+    def outlined(self) -> list[str]:
+        """Return the lines of the function."""
+        self._read()
+        self._extend_lives()
+        self._use_registers()
+        slots = self._allocate()
+        self._emit(slots)
+        return [self.head, *self.output]
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        for ty, name in _FORMAL.findall(self.head):
+            if _is_mask(ty):
+                self.masks[name] = f"{name}.bits"
+            else:
+                self.lives[name] = _Life(ty, -1, -1, -1)
+        label, block = "entry", -1
+        for number, line in enumerate(self.lines):
+            if line[0] not in " }":
+                label, block = line.partition(":")[0], number
+                self.labels[label] = number
+                continue
+            self.ends[label] = number
+            if "label %" in line:
+                targets = {self.labels[each] for each in _TARGET.findall(line) if each in self.labels}
+                self.backward += [(target, number) for target in targets]
+            elif "<" in line:
+                self._note(number, _parsed(line, block))
+        self._note_escapes()
+
+    def _note_escapes(self) -> None:
+        """Note the registers whose addresses are used in other ways than in loads and stores of vectors."""
+        if not self.registers:
+            return
+        found = Counter(each for each in _POINTER.findall("\n".join(self.lines)) if each in self.registers)
+        for name, count in found.items():
+            self.registers[name].escapes |= count != self.accesses[name]
+
+    def _note(self, line: int, each: _Instruction) -> None:
+        """Keep an instruction, and note what it defines and uses."""
+        self.instructions[line] = each
+        shape = each.shape
+        if shape.is_mask_operation:
+            return
+        if shape.opcode == "alloca":
+            self.registers[each.result] = _Register(shape.ty)
+            return
+        if shape.opcode == "phi":
+            values = [(m["value"], m["label"]) for m in _INCOMING.finditer(each.text)]
+            self.phis.append((line, each.result, values))
+            self.lives[each.result] = _Life(shape.ty, line, line, each.block)
+            return
+        for operand in shape.operands:
+            if operand.kind == "vector" and (name := each.names[operand.index]) not in self.splats:
+                self._life(name).end = line
+        loaded_from = self._note_register(line, each)
+        first = shape.operands[0] if shape.operands else None
+        name = each.ref(first) if first else ""
+        if self._is_splat(each):
+            ref = name if shape.opcode == "insertelement" else self.splats[name][1]
+            self.splats[each.result] = shape.ty, ref, line
+        elif not _is_wide(shape.ty):
+            pass
+        elif (
+            first and first.kind == "vector" and shape.opcode in _CASTS and self._has_size(first, name, shape)
+        ):
+            self.roots[each.result] = self._root(name)
+        else:
+            life = _Life(shape.ty, line, line, each.block, loaded_from=loaded_from)
+            if shape.opcode == "insertelement" and first and first.kind == "vector":
+                life.preferred = name
+            self.lives[each.result] = life
+
+    def _note_register(self, line: int, each: _Instruction) -> str:
+        """Note a load or store of a register's stack slot; return the register that is loaded."""
+        shape = each.shape
+        if shape.opcode not in ("load", "store") or not shape.operands:
+            return ""
+        name = each.ref(shape.operands[-1])
+        register = self.registers.get(name)
+        match = _TYPE.search(shape.template)
+        if register is None or match is None or _bytes(match[0]) != _bytes(register.ty):
+            return ""
+        self.accesses[name] += 1
+        if shape.opcode == "load":
+            return name
+        register.stores.append(line)
+        stored = shape.operands[0]
+        if stored.kind == "vector" and each.ref(stored) not in self.splats:
+            self._life(each.ref(stored)).stored.append((line, name, each.block))
+        return ""
+
+    def _is_splat(self, each: _Instruction) -> bool:
+        """Return True if an instruction makes a vector with the same value in all lanes."""
+        operands, opcode = each.shape.operands, each.shape.opcode
+        if len(operands) != 1 or " poison, " not in each.text:
+            return False
+        return opcode == "insertelement" or (
+            opcode == "shufflevector" and each.ref(operands[0]) in self.splats
+        )
+
+    def _has_size(self, operand: _Operand, name: str, shape: _Shape) -> bool:
+        return name not in self.splats and _bytes(operand.ty) == _bytes(shape.ty)
+
+    def _root(self, name: str) -> str:
+        return self.roots.get(name, name)
+
+    def _life(self, name: str) -> _Life:
+        life = self.lives.get(self._root(name))
+        if life is None:
+            raise _CannotOutline
+        return life
+
+    # -- lives ----------------------------------------------------------------------------------
+
+    def _extend_lives(self) -> None:
+        """Extend lives to the ends of loops, and those of a phi's values to the last use of the phi."""
+        for name, (ty, _, line) in self.splats.items():
+            if _is_wide(ty):
+                self.lives[name] = _Life(ty, line, line, -1)  # in case that a phi needs it
+        for line, result, values in self.phis:
+            for value, label in values:
+                if not value.startswith("%"):
+                    continue
+                life = self._life(value)
+                if label not in self.ends:
+                    raise _CannotOutline
+                life.end = max(life.end, self.ends[label])
+                if life.start >= line:
+                    self.copied.add(result)
+        phis = {result for _, result, _ in self.phis}
+        for _, result, values in self.phis:
+            if result in self.copied and any(self._root(value) in phis for value, _ in values):
+                raise _CannotOutline  # a copy could overwrite what another one reads
+        edges = sorted(self.backward)
+        targets = [target for target, _ in edges]
+        changed = True
+        while changed:
+            changed = False
+            for life in self.lives.values():
+                changed |= _extend(life, edges, targets)
+            for _, result, values in reversed(self.phis):
+                end = self.lives[result].end
+                for value, _ in values if result not in self.copied else ():
+                    if value.startswith("%") and (life := self._life(value)).end < end:
+                        life.end, changed = end, True
+
+    def _use_registers(self) -> None:
+        """Find the values that can lie in the stack slots of registers."""
+        for life in self.lives.values():
+            if life.loaded_from:
+                register = self.registers[life.loaded_from]
+                if register.escapes or register.is_stored(life.start, life.end):
+                    register.lives.append((life.start, life.start))
+                    life.loaded_from = ""
+                else:
+                    register.lives.append((life.start, life.end))
+                    life.place = life.loaded_from
+        phis = {result for _, result, _ in self.phis}
+        for value, life in self.lives.items():
+            if life.place or not life.stored or value in phis:
+                continue
+            line, name, block = life.stored[0]
+            register = self.registers[name]
+            free = not register.escapes and block == life.block and not register.is_needed(life.start, line)
+            if (
+                free
+                and not register.is_stored(life.start, line - 1)
+                and not register.is_stored(line, life.end)
+            ):
+                life.place = name
+                register.stores.remove(line)
+                register.stores.append(life.start)
+                register.lives.append((life.start, life.end))
+                del self.instructions[line]
+                self.lines[line] = ""
+
+    def _allocate(self) -> dict[str, str]:
+        """Give the other values stack slots; return the type of each slot by its name."""
+        phis = {result for _, result, _ in self.phis} - self.copied
+        in_phis = {value for _, _, values in self.phis for value, _ in values}
+        slots: dict[str, str] = {}
+        free: dict[int, list[str]] = defaultdict(list)
+        used: list[tuple[int, int, str]] = []
+        for name, life in sorted(self.lives.items(), key=lambda item: item[1].start):
+            if life.place:
+                continue
+            if name in phis:
+                life.place = name  # a pointer to the place of one of its values
+                continue
+            if name in self.splats and name not in in_phis:
+                continue
+            for entry in [each for each in used if each[0] <= life.start]:
+                used.remove(entry)
+                free[entry[1]].append(entry[2])
+            size = _bytes(life.ty)
+            before = self._life(life.preferred).place if life.preferred else ""
+            if before in free[size]:
+                free[size].remove(before)
+                life.place = before
+            elif free[size]:
+                life.place = free[size].pop()
+            else:
+                life.place = f"%slot.{len(slots)}"
+                slots[life.place] = life.ty
+            used.append((life.end, size, life.place))
+        return slots
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def _emit(self, slots: dict[str, str]) -> None:
+        done = int(0 in self.labels.values())  # lines that are written
+        self.output += self.lines[:done]
+        self.output += [f"  {name} = alloca {ty}, align 64" for name, ty in slots.items()]
+        for ty, name in _FORMAL.findall(self.head):
+            if _is_mask(ty):
+                self._line(f"{name}.bits = bitcast {ty} {name} to {_integer(ty)}")
+            else:
+                self._line(f"store {ty} {name}, ptr {self.lives[name].place}, align 64")
+        for number, each in self.instructions.items():
+            if self.copies and number >= self.copies_at:
+                done = self._emit_copies(done)
+            self.output += self.lines[done:number]
+            done = number + 1
+            if each.shape.is_mask_operation:
+                self._emit_on_integers(each)
+            elif each.shape.opcode == "alloca" or not each.shape.has_vectors:
+                self.output.append(self.lines[number])
+            elif each.result not in self.roots:
+                self._emit_instruction(number, each)
+        if self.copies:
+            done = self._emit_copies(done)
+        self.output += self.lines[done:]
+
+    def _line(self, text: str) -> None:
+        self.output.append("  " + text)
+
+    def _emit_copies(self, done: int) -> int:
+        """Emit copies of the values of phis, after the last phi; return the line after it."""
+        self.output += self.lines[done : self.copies_at]
+        for ty, source, target in self.copies:
+            self._copy(ty, source, target)
+        self.copies = []
+        return self.copies_at
+
+    def _emit_on_integers(self, each: _Instruction) -> None:
+        names = [self.masks.get(name, name) for name in each.names]
+        first, *others = each.shape.on_integers
+        text = first + "".join(name + part for name, part in zip(names, others, strict=True))
+        self._line(f"{each.result} = {text}" if each.result else text)
+
+    def _emit_instruction(self, number: int, each: _Instruction) -> None:
+        shape, life = each.shape, self.lives.get(each.result)
+        if shape.opcode == "phi":
+            self._emit_phi(number, each)
+        elif each.result in self.splats:
+            ty, ref, _ = self.splats[each.result]
+            if _is_mask(ty):
+                cast = "bitcast" if _integer(ty) == "i1" else "sext"
+                self._line(f"{each.result} = {cast} i1 {ref} to {_integer(ty)}")
+            elif life and life.place:
+                self._materialize(ty, ref, life.place)
+        elif life and life.loaded_from:
+            pass  # it stays where it is
+        elif (
+            shape.opcode == "extractelement" and shape.operands[0].kind == "vector" and shape.ty in _ADDRESSED
+        ):
+            self._emit_extract(each)
+        elif shape.opcode == "insertelement" and life and _lanes(shape.ty)[1] in _ADDRESSED:
+            self._emit_insert(each, life.place)
+        elif shape.opcode == "ret":
+            self._emit_return(each)
+        else:
+            self._emit_call(each)
+
+    def _emit_phi(self, number: int, each: _Instruction) -> None:
+        ty, name = each.shape.ty, each.result
+        incoming = ", ".join(
+            f"[ {self._place(m['value'], ty)}, %{m['label']} ]" for m in _INCOMING.finditer(each.text)
+        )
+        if name in self.copied:
+            self.copies.append((ty, f"{name}.from", self.lives[name].place))
+            name += ".from"
+            self.copies_at = number + 1
+            while " = phi " in self.lines[self.copies_at]:
+                self.copies_at += 1
+        self._line(f"{name} = phi ptr {incoming}")
+
+    def _emit_extract(self, each: _Instruction) -> None:
+        ty, vector_name = each.shape.ty, each.names[0]
+        if vector_name in self.splats:
+            self._line(f"{each.result} = bitcast {ty} {self.splats[vector_name][1]} to {ty}")
+            return
+        index = each.text.rpartition(", ")[2]
+        self._line(f"{each.result}.at = getelementptr {ty}, ptr {self._place(vector_name, '')}, {index}")
+        self._line(f"{each.result} = load {ty}, ptr {each.result}.at")
+
+    def _emit_insert(self, each: _Instruction, place: str) -> None:
+        ty = each.shape.ty
+        base, element, index = each.text.removeprefix("insertelement ").split(", ")
+        name = base.rpartition(" ")[2]
+        if name in self.splats:
+            self._materialize(ty, self.splats[name][1], place)
+        elif (source := self._place(name, ty)) != place:
+            self._copy(ty, source, place)
+        self._line(f"{each.result}.at = getelementptr {_lanes(ty)[1]}, ptr {place}, {index}")
+        self._line(f"store {element}, ptr {each.result}.at")
+
+    def _emit_return(self, each: _Instruction) -> None:
+        ty, name = each.shape.ty, each.text.rpartition(" ")[2]
+        if _is_mask(ty):
+            self._line(f"%result = bitcast {_integer(ty)} {self.masks.get(name, name)} to {ty}")
+        elif name in self.splats or name[0] != "%":
+            raise _CannotOutline
+        else:
+            self._line(f"%result = load {ty}, ptr {self._place(name, ty)}, align 64")
+        self._line(f"ret {ty} %result")
+
+    def _emit_call(self, each: _Instruction) -> None:
+        shape = each.shape
+        kinds, arguments = [], []
+        for operand in shape.operands:
+            kind, ref = operand.kind, each.ref(operand)
+            if kind == "vector" and ref in self.splats:
+                kind, ref = "splat", self.splats[ref][1]
+            if kind in ("vector", "constant"):
+                arguments.append(f"ptr {self._place(ref, operand.ty)}")
+                kind = "vector"
+            elif kind == "mask":
+                arguments.append(f"{_integer(operand.ty)} {self.masks.get(ref, ref)}")
+            else:
+                arguments.append(f"{_lanes(operand.ty)[1] if kind == 'splat' else operand.ty} {ref}")
+            kinds.append((kind, operand.ty))
+        target = self.lives[each.result].place if _is_wide(shape.ty) else ""
+        self._call(shape.template, kinds, arguments, shape.ty, each.result, target)
+
+    def _call(
+        self,
+        text: str,
+        parameters: list[tuple[str, str]],
+        arguments: list[str],
+        ty: str,
+        result: str = "",
+        target: str = "",
+    ) -> None:
+        """Emit a call of an operation; a vector goes to `target`, another result gets the name `result`."""
+        callee = _CALLEE.search(text)
+        function = callee[1] if callee and not callee[1].startswith("llvm.") else ""
+        operation = _operation(text, tuple(parameters), ty, self.declared[function] if function else "")
+        self.operations[operation.name] = operation
+        if target:
+            arguments = [f"ptr {target}", *arguments]
+        returned = _integer(ty) if _is_mask(ty) else "void" if target or not ty else ty
+        prefix = "" if returned == "void" else f"{result} = "
+        self._line(f"{prefix}call {returned} @{operation.name}({', '.join(arguments)})")
+
+    def _copy(self, ty: str, source: str, target: str) -> None:
+        self._call(f"load {ty}, ptr %v0, align 1", [("scalar", "ptr")], [f"ptr {source}"], ty, "", target)
+
+    def _materialize(self, ty: str, ref: str, target: str) -> None:
+        """Store a value in all lanes of a vector in memory."""
+        inner = _lanes(ty)[1]
+        self._call(f"freeze {ty} %v0", [("splat", ty)], [f"{inner} {ref}"], ty, "", target)
+
+    def _place(self, ref: str, ty: str) -> str:
+        """Return the address of a vector."""
+        if ref.startswith("%"):
+            return self._life(ref).place
+        value = f"{ty} {'zeroinitializer' if ref == 'poison' else ref}"
+        return self.constants.setdefault(value, f"@vector.{len(self.constants)}")
+
+
+def _extend(life: _Life, edges: list[tuple[int, int]], targets: list[int]) -> bool:
+    """Extend a life to the ends of the loops that begin in it; return True if that changes it."""
+    changed, number = False, bisect_right(targets, life.start)
+    while number < len(edges) and edges[number][0] <= life.end:
+        if edges[number][1] > life.end:
+            life.end, changed = edges[number][1], True
+        number += 1
+    return changed
+
+
+@lru_cache(maxsize=4096)
+def _operation(text: str, parameters: tuple[tuple[str, str], ...], ty: str, declared: str) -> Operation:
+    """Return the function that executes an instruction, whose operands are called %v0, %v1, and so on."""
+    formal, body = ["ptr %d"] if _is_wide(ty) else [], []
+    for number, (kind, operand) in enumerate(parameters):
+        name, value = f"%a{number}", f"%v{number}"
+        if kind == "scalar":
+            formal.append(f"{operand} {value}")
+        elif kind == "vector":
+            formal.append(f"ptr {name}")
+            body.append(f"{value} = load {operand}, ptr {name}, align 1")
+        elif kind == "mask":
+            formal.append(f"{_integer(operand)} {name}")
+            body.append(f"{value} = bitcast {_integer(operand)} {name} to {operand}")
+        else:
+            lanes, inner = _lanes(operand)
+            formal.append(f"{inner} {name}")
+            body.append(f"%s{number} = insertelement {operand} poison, {inner} {name}, i64 0")
+            order = f"<{lanes} x i32> zeroinitializer"
+            body.append(f"{value} = shufflevector {operand} %s{number}, {operand} poison, {order}")
+    body.append(f"%r = {text}" if ty else text)
+    if _is_wide(ty):
+        body += [f"store {ty} %r, ptr %d, align 1", "ret void"]
+    elif _is_mask(ty):
+        body += [f"%bits = bitcast {ty} %r to {_integer(ty)}", f"ret {_integer(ty)} %bits"]
+    else:
+        body.append(f"ret {ty} %r" if ty else "ret void")
+    returned = _integer(ty) if _is_mask(ty) else "void" if _is_wide(ty) or not ty else ty
+    name = f"operation.{fingerprint(text, parameters, ty, declared)[:16]}"
+    head = f"{returned} @{name}({', '.join(formal)})"
+    lines = [f"define {head} {_ATTRIBUTES} {{", *("  " + line for line in body), "}"]
+    return Operation(name, head, "\n".join(lines), declared)
