@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg, Vec
 
@@ -17,7 +18,6 @@ __all__ = [
     "reads",
     "registers_of",
     "synchronized_lanes",
-    "widening_sites",
     "with_code",
     "writes",
 ]
@@ -76,6 +76,15 @@ class ControlFlow:
 
     blocks: list[Block]
     live_in: list[frozenset[str]]
+
+    @cached_property
+    def widening_sites(self) -> dict[tuple[int, int], int]:
+        """Numbers of the instructions that extend 32 bits to 64, by (block, index).
+
+        An affine value must not wrap around there; if it does, the warp continues in the fallback code.
+        """
+        sites = [(b.number, i) for b in self.blocks for i, item in enumerate(b.code) if _widens(item)]
+        return {site: number for number, site in enumerate(sites)}
 
 
 def registers_of(operands: Iterable[Operand]) -> Iterator[str]:
@@ -180,7 +189,8 @@ def live_before(flow: ControlFlow, registers: set[str], block: Block, index: int
     if block.condition is not None:
         live.add(block.condition.name)
     for item in reversed(block.code[index:]):
-        live = live - set(writes(item)) | set(reads(item))
+        live.difference_update(writes(item))
+        live.update(reads(item))
     return frozenset(live & registers)
 
 
@@ -191,12 +201,3 @@ def _widens(item: Instruction) -> bool:
     return item.op == "cvt" and item.parts[-2:] in tuple(
         (a, b) for a in ("s64", "u64") for b in ("s32", "u32")
     )
-
-
-def widening_sites(blocks: list[Block]) -> dict[tuple[int, int], int]:
-    """Number the instructions that extend 32 bits to 64, by (block, index).
-
-    An affine value must not wrap around there; if it does, the warp continues in the fallback code.
-    """
-    sites = [(b.number, i) for b in blocks for i, item in enumerate(b.code) if _widens(item)]
-    return {site: number for number, site in enumerate(sites)}

@@ -30,6 +30,9 @@ def _llvm() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    # These schedulers take time quadratic in the length of a basic block, and the host orders instructions.
+    llvm.set_option("gpulab", "-post-RA-scheduler=0")
+    llvm.set_option("gpulab", "-enable-misched=0")
     return llvm
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, prod
@@ -305,6 +307,20 @@ def lower(
     return lowering, lowering.function()
 
 
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Pause the garbage collector of Python: lowering makes many objects, of which few are garbage."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@_without_garbage_collection()
 def compile_kernel(module: Module, name: str, special: Specialization) -> NativeKernel:
     """Compile a kernel, or load it from the cache. Raises `UnsupportedInstruction`."""
     code = _compiled_or_cached(module, name, special)

@@ -143,7 +143,7 @@ def _fallback_entries(cg: CodegenContext) -> list[SuspendPoint]:
     """Return the entries of the fallback code, one before every instruction that widens an integer."""
     points = []
     registers = set(cg.flat.registers)
-    for (number, index), site in basic_blocks.widening_sites(cg.flow.blocks).items():
+    for (number, index), site in cg.flow.widening_sites.items():
         live = basic_blocks.live_before(cg.flow, registers, cg.flow.blocks[number], index)
         saved = tuple(sorted(live | cg.analysis.preserved[number]))
         suspended = tuple(sorted(cg.analysis.frontier[number]))
@@ -227,7 +227,7 @@ def _canonical_layout(cg: CodegenContext) -> tuple[dict[str, int], int]:
     """Return the offset of each register in the canonical form, the same in both codes, and its size."""
     names: set[str] = set().union(*cg.flow.live_in)
     registers = set(cg.flat.registers)
-    for number, index in basic_blocks.widening_sites(cg.flow.blocks):
+    for number, index in cg.flow.widening_sites:
         names |= basic_blocks.live_before(cg.flow, registers, cg.flow.blocks[number], index)
     start = -(-4 * len(cg.flow.blocks) // 64) * 64
     return {name: start + 256 * n for n, name in enumerate(sorted(names))}, start + 256 * len(names)
@@ -348,7 +348,7 @@ def enter_fallback(cg: CodegenContext) -> None:
 
     b.line(f"store i32 {cg.mask()}, ptr {warp_state(cg, MASK)}")
     _save_fuel(cg)
-    site = basic_blocks.widening_sites(cg.flow.blocks)[cg.block_number, cg.instruction_index]
+    site = cg.flow.widening_sites[cg.block_number, cg.instruction_index]
     b.line(f"ret i32 {FALLBACK + site}")
 
 
