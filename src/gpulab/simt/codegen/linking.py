@@ -14,8 +14,9 @@ from functools import lru_cache
 from gpulab.cache import fingerprint, kernel_cache
 from gpulab.compiler.elf import defined_symbols, undefined_symbols
 from gpulab.simt.codegen.object_files import merged
-from gpulab.simt.codegen.outlining import Operation, outlined
+from gpulab.simt.codegen.outlining import outlined
 from gpulab.simt.codegen.units import split
+from gpulab.simt.codegen.vector_instructions import VectorOperation
 
 __all__ = ["UnitCompiler"]
 
@@ -35,14 +36,14 @@ class UnitCompiler:
 
     def __init__(self, compile_unit: Callable[[str], bytes], host: tuple[str, ...]) -> None:
         self._compile, self._host = compile_unit, host
-        self._units: dict[str, tuple[bytes, list[Operation]]] = {}
+        self._units: dict[str, tuple[bytes, list[VectorOperation]]] = {}
         self._operations: dict[str, bytes] = {}  # object files by the name of an operation in them
         self._entry = f"operations-{fingerprint(host)}"
 
     def compile(self, text: str, libc: str) -> bytes:
         """Compile a module; return b"" if it calls functions outside of it and of `libc`, also a module."""
         objects: dict[bytes, None] = {}  # a set in the order of insertion
-        operations: dict[str, Operation] = {}
+        operations: dict[str, VectorOperation] = {}
         for unit in [*split(text), libc]:
             code, called = self._unit(unit)
             objects[code] = None
@@ -53,7 +54,7 @@ class UnitCompiler:
             return b""
         return merged(list(objects))
 
-    def _unit(self, text: str) -> tuple[bytes, list[Operation]]:
+    def _unit(self, text: str) -> tuple[bytes, list[VectorOperation]]:
         """Return the code of a unit, and the operations that it calls."""
         if _KERNEL in text:
             return self._compiled(text)
@@ -66,16 +67,16 @@ class UnitCompiler:
                     store.put(key, json.dumps(list(map(astuple, operations))).encode() + b"\n" + code)
             else:
                 head, _, code = entry.partition(b"\n")
-                operations = [Operation(*fields) for fields in json.loads(head)]
+                operations = [VectorOperation(*fields) for fields in json.loads(head)]
             self._units[text] = code, operations
         return self._units[text]
 
-    def _compiled(self, text: str) -> tuple[bytes, list[Operation]]:
+    def _compiled(self, text: str) -> tuple[bytes, list[VectorOperation]]:
         new, operations = outlined(text)
         declarations = [f"declare dso_local {each.head}" for each in operations]
         return self._compile("\n".join([*declarations, new])), operations
 
-    def _code_of(self, operations: dict[str, Operation]) -> list[bytes]:
+    def _code_of(self, operations: dict[str, VectorOperation]) -> list[bytes]:
         """Return object files that define operations, and others."""
         store = kernel_cache()
         if operations and not self._operations and store and (entry := store.get(self._entry)):

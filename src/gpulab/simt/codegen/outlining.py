@@ -19,130 +19,37 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from gpulab.cache import fingerprint
-from gpulab.simt.codegen.ir import BITS, vector
+from gpulab.simt.codegen.ir import BITS
 from gpulab.simt.codegen.units import declaration
-
-__all__ = ["Operation", "outlined"]
-
-_NAME = re.compile(r"(%[\w.]+)")
-_TYPE = re.compile(r"<(\d+) x (\w+)>")
-_TOKEN = re.compile(
-    r"(?P<vector><\d+ x \w+>)"
-    r"|(?P<name>%)"
-    r"|splat \(\w+ (?P<splat>[^)]+)\)"
-    r"|(?P<constant><\w+ [^<>]*>|zeroinitializer)"
-    r"|\b(?P<scalar>i\d+|ptr|float|double|half)\b(?= )"
+from gpulab.simt.codegen.vector_instructions import (
+    CASTS,
+    InstructionShape,
+    VectorInstruction,
+    VectorOperand,
+    VectorOperation,
+    bytes_of,
+    integer_of,
+    is_mask,
+    is_wide,
+    lanes_of,
+    operation,
+    parsed,
 )
+
+__all__ = ["outlined"]
+
 _INCOMING = re.compile(r"\[ (?P<value>.+?), %(?P<label>[\w.]+) \]")
 _TARGET = re.compile(r"label %([\w.]+)")
 _POINTER = re.compile(r"ptr (%[\w.]+)")
 _CALLEE = re.compile(r"@([\w.]+)\(")
-_ALIGNMENT = re.compile(r", align \d+$")
 _FORMAL = re.compile(r"(<\d+ x \w+>) (%[\w.]+)")
 
-_CASTS = ("bitcast", "inttoptr", "ptrtoint", "freeze")  # the result has the bits of the operand
-_ON_INTEGERS = (*_CASTS, "and", "or", "xor", "load", "store", "alloca", "phi", "select")  # masks as integers
 _ADDRESSED = BITS.keys() - {"i1"} | {"ptr"}  # types of elements that have an address
-_ATTRIBUTES = 'nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512"'
 
 
 class _CannotOutline(Exception):
     """A function has code that is not expected here; it is compiled as it is."""
-
-
-@dataclass(frozen=True)
-class Operation:
-    """A function that executes one vector operation.
-
-    Attributes
-    ----------
-    name : str
-        The function's name, which its text determines.
-    head : str
-        Its return type, name and parameters.
-    text : str
-        Its definition.
-    declared : str
-        Declaration of the function that it calls; "" if there is none, or if it is an intrinsic of LLVM.
-    """
-
-    name: str
-    head: str
-    text: str
-    declared: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Operand:
-    """An operand of an instruction.
-
-    Attributes
-    ----------
-    kind : str
-        "vector", "mask", "splat" (a constant with the same value in all lanes), "constant" or "scalar".
-    ty : str
-        LLVM type.
-    index : int
-        The number of its name among the names in the instruction; -1 for a constant.
-    literal : str
-        A constant.
-    """
-
-    kind: str
-    ty: str
-    index: int
-    literal: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """An instruction without the names of its operands.
-
-    Attributes
-    ----------
-    opcode : str
-        LLVM's name of the instruction.
-    ty : str
-        Type of the result; "" for none.
-    operands : tuple of _Operand
-        Those that the function of an operation takes.
-    template : str
-        The instruction, with %v0, %v1, and so on as operands.
-    is_mask_operation : bool
-        The instruction is one on integers if masks are integers.
-    on_integers : tuple of str
-        For such an instruction, its text before, between and after the names.
-    """
-
-    opcode: str
-    ty: str
-    operands: tuple[_Operand, ...]
-    template: str
-    is_mask_operation: bool
-    on_integers: tuple[str, ...]
-
-    @property
-    def has_vectors(self) -> bool:
-        """True if a result or operand is a vector; a type in the text alone needs no call."""
-        return self.ty.startswith("<") or any(each.kind != "scalar" for each in self.operands)
-
-
-@dataclass(slots=True)
-class _Instruction:
-    """An instruction with vectors; `block` is the line at which its LLVM basic block starts."""
-
-    result: str
-    shape: _Shape
-    names: list[str]
-    text: str  # without the result
-    block: int
-
-    def ref(self, operand: _Operand) -> str:
-        """Return the name or the literal of an operand."""
-        return operand.literal if operand.index < 0 else self.names[operand.index]
 
 
 @dataclass(slots=True)
@@ -177,7 +84,7 @@ class _Register:
         return any(first <= end and last > start for first, last in self.lives)
 
 
-def outlined(text: str) -> tuple[str, list[Operation]]:
+def outlined(text: str) -> tuple[str, list[VectorOperation]]:
     """Return a unit of a module with vector operations as calls, and the operations that it calls.
 
     The unit does not declare the operations.
@@ -185,7 +92,7 @@ def outlined(text: str) -> tuple[str, list[Operation]]:
     lines = text.splitlines()
     declared = {line.split("@")[1].split("(")[0]: line for line in lines if line.startswith("declare")}
     declared |= dict(declaration(line) for line in lines if line.startswith("define"))
-    operations: dict[str, Operation] = {}
+    operations: dict[str, VectorOperation] = {}
     constants: dict[str, str] = {}
     result: list[str] = []
     function: list[str] = []
@@ -202,7 +109,10 @@ def outlined(text: str) -> tuple[str, list[Operation]]:
 
 
 def _outlined_function(
-    lines: list[str], declared: dict[str, str], operations: dict[str, Operation], constants: dict[str, str]
+    lines: list[str],
+    declared: dict[str, str],
+    operations: dict[str, VectorOperation],
+    constants: dict[str, str],
 ) -> list[str]:
     if not any("<" in line for line in lines):
         return lines
@@ -212,116 +122,6 @@ def _outlined_function(
         return lines
 
 
-def _lanes(ty: str) -> tuple[int, str]:
-    """Return the number and the type of a vector's elements."""
-    lanes, _, inner = ty[1:-1].partition(" x ")
-    return int(lanes), inner
-
-
-def _integer(mask: str) -> str:
-    """Return the integer type that has the bits of a mask."""
-    return f"i{_lanes(mask)[0]}"
-
-
-def _is_mask(ty: str) -> bool:
-    return ty.endswith(" x i1>")
-
-
-def _is_wide(ty: str) -> bool:
-    """Return True for vectors that lie in memory."""
-    return ty.startswith("<") and not _is_mask(ty)
-
-
-def _bytes(ty: str) -> int:
-    """Return the size of a vector in memory; elements of other integer types have no bytes between them."""
-    lanes, inner = _lanes(ty)
-    bits = BITS.get(inner) or {"ptr": 64, "half": 16}.get(inner) or int(inner[1:])
-    return -(-lanes * bits // 8)
-
-
-def _mask_literal(text: str) -> str:
-    """Return a constant mask as an integer."""
-    if not text:
-        return ""
-    if not text.startswith("<"):
-        return "-1" if text == "true" else "0"
-    bits = [part.split()[1] == "true" for part in text[1:-1].split(", ")]
-    return str(sum(bit << lane for lane, bit in enumerate(bits)))
-
-
-def _parsed(line: str, block: int) -> _Instruction:
-    """Read an instruction whose text has a vector type."""
-    text, result = line[2:].removeprefix("tail "), ""
-    if text[0] == "%":
-        result, _, text = text.partition(" = ")
-        text = text.removeprefix("tail ")
-    parts = _NAME.split(text)
-    return _Instruction(result, _shape(tuple(parts[::2])), parts[1::2], text, block)
-
-
-@lru_cache(maxsize=8192)
-def _shape(parts: tuple[str, ...]) -> _Shape:
-    """Read an instruction, given its text before, between and after the names."""
-    text = "%".join(parts)
-    opcode = text.partition(" ")[0]
-    operands: list[_Operand] = []
-    types: list[str] = []
-    template = on_integers = ty = ""
-    end = names = 0
-    for token in _TOKEN.finditer(text):
-        group = str(token.lastgroup)
-        between, end = text[end : token.start()], token.end()
-        literal = "" if group == "name" else token[group]
-        new = new_on_integers = token[0]
-        if group in ("vector", "scalar"):
-            ty = token[0]
-            types.append(ty)
-            new_on_integers = _integer(ty) if _is_mask(ty) else ty
-        elif group == "name" or _is_mask(ty) or (literal != "zeroinitializer" and opcode != "shufflevector"):
-            kind = group
-            if _is_mask(ty):
-                kind, literal = "mask", _mask_literal(literal)
-                new_on_integers = "%" if group == "name" else literal
-            elif group == "name":
-                kind = "vector" if ty.startswith("<") else "scalar"
-            new = f"%v{len(operands)}"
-            operands.append(_Operand(kind, ty, names if group == "name" else -1, literal))
-            names += group == "name"
-        template += between + new
-        on_integers += between + new_on_integers
-    template, on_integers = template + text[end:], on_integers + text[end:]
-    if opcode in ("load", "store"):
-        template = _ALIGNMENT.sub("", template) + ", align 1"
-    is_mask = opcode in _ON_INTEGERS and all(_is_mask(each) for each in types if each.startswith("<"))
-    if opcode == "select" and types[0].startswith("<"):
-        is_mask = False
-    result = _result_type(opcode, text, types, operands)
-    return _Shape(opcode, result, tuple(operands), template, is_mask, tuple(on_integers.split("%")))
-
-
-def _result_type(opcode: str, text: str, types: list[str], operands: list[_Operand]) -> str:
-    if opcode == "store":
-        return ""
-    if opcode == "call":
-        ty = text[len("call ") : text.index(" @")]
-        ty = ty[ty.rindex("<") :] if ty.endswith(">") else ty.split()[-1]
-        return "" if ty == "void" else ty
-    if " to " in text:
-        return text.rpartition(" to ")[2]
-    if opcode in ("icmp", "fcmp"):
-        return vector("i1", _lanes(types[0])[0])
-    if opcode == "select":
-        return types[-1]
-    if opcode == "extractelement":
-        return _lanes(types[0])[1]
-    if opcode == "shufflevector":
-        return vector(_lanes(types[0])[1], _lanes(types[-1])[0])
-    if opcode == "getelementptr":
-        lanes = [_lanes(each.ty)[0] for each in operands if each.ty.startswith("<")]
-        return vector("ptr", lanes[0]) if lanes else "ptr"
-    return types[0]
-
-
 class _Function:
     """A function that is rewritten."""
 
@@ -329,12 +129,12 @@ class _Function:
         self,
         lines: list[str],
         declared: dict[str, str],
-        operations: dict[str, Operation],
+        operations: dict[str, VectorOperation],
         constants: dict[str, str],
     ) -> None:
         self.head, *self.lines = lines
         self.declared, self.operations, self.constants = declared, operations, constants
-        self.instructions: dict[int, _Instruction] = {}
+        self.instructions: dict[int, VectorInstruction] = {}
         self.registers: dict[str, _Register] = {}
         self.accesses: Counter[str] = Counter()  # loads and stores of registers' stack slots
         self.lives: dict[str, _Life] = {}
@@ -363,7 +163,7 @@ class _Function:
 
     def _read(self) -> None:
         for ty, name in _FORMAL.findall(self.head):
-            if _is_mask(ty):
+            if is_mask(ty):
                 self.masks[name] = f"{name}.bits"
             else:
                 self.lives[name] = _Life(ty, -1, -1, -1)
@@ -378,7 +178,7 @@ class _Function:
                 targets = {self.labels[each] for each in _TARGET.findall(line) if each in self.labels}
                 self.backward += [(target, number) for target in targets]
             elif "<" in line:
-                self._note(number, _parsed(line, block))
+                self._note(number, parsed(line, block))
         self._note_escapes()
 
     def _note_escapes(self) -> None:
@@ -389,11 +189,11 @@ class _Function:
         for name, count in found.items():
             self.registers[name].escapes |= count != self.accesses[name]
 
-    def _note(self, line: int, each: _Instruction) -> None:
+    def _note(self, line: int, each: VectorInstruction) -> None:
         """Keep an instruction, and note what it defines and uses."""
         self.instructions[line] = each
         shape = each.shape
-        if shape.is_mask_operation:
+        if shape.is_on_integers:
             return
         if shape.opcode == "alloca":
             self.registers[each.result] = _Register(shape.ty)
@@ -412,11 +212,9 @@ class _Function:
         if self._is_splat(each):
             ref = name if shape.opcode == "insertelement" else self.splats[name][1]
             self.splats[each.result] = shape.ty, ref, line
-        elif not _is_wide(shape.ty):
+        elif not is_wide(shape.ty):
             pass
-        elif (
-            first and first.kind == "vector" and shape.opcode in _CASTS and self._has_size(first, name, shape)
-        ):
+        elif first and first.kind == "vector" and self._keeps_bits(shape, first, name):
             self.roots[each.result] = self._root(name)
         else:
             life = _Life(shape.ty, line, line, each.block, loaded_from=loaded_from)
@@ -424,15 +222,14 @@ class _Function:
                 life.preferred = name
             self.lives[each.result] = life
 
-    def _note_register(self, line: int, each: _Instruction) -> str:
+    def _note_register(self, line: int, each: VectorInstruction) -> str:
         """Note a load or store of a register's stack slot; return the register that is loaded."""
         shape = each.shape
         if shape.opcode not in ("load", "store") or not shape.operands:
             return ""
         name = each.ref(shape.operands[-1])
         register = self.registers.get(name)
-        match = _TYPE.search(shape.template)
-        if register is None or match is None or _bytes(match[0]) != _bytes(register.ty):
+        if register is None or bytes_of(shape.types[0]) != bytes_of(register.ty):
             return ""
         self.accesses[name] += 1
         if shape.opcode == "load":
@@ -443,7 +240,7 @@ class _Function:
             self._life(each.ref(stored)).stored.append((line, name, each.block))
         return ""
 
-    def _is_splat(self, each: _Instruction) -> bool:
+    def _is_splat(self, each: VectorInstruction) -> bool:
         """Return True if an instruction makes a vector with the same value in all lanes."""
         operands, opcode = each.shape.operands, each.shape.opcode
         if len(operands) != 1 or " poison, " not in each.text:
@@ -452,8 +249,11 @@ class _Function:
             opcode == "shufflevector" and each.ref(operands[0]) in self.splats
         )
 
-    def _has_size(self, operand: _Operand, name: str, shape: _Shape) -> bool:
-        return name not in self.splats and _bytes(operand.ty) == _bytes(shape.ty)
+    def _keeps_bits(self, shape: InstructionShape, operand: VectorOperand, name: str) -> bool:
+        """Return True if the result of an instruction has the bits of an operand in memory."""
+        return (
+            shape.opcode in CASTS and name not in self.splats and bytes_of(operand.ty) == bytes_of(shape.ty)
+        )
 
     def _root(self, name: str) -> str:
         return self.roots.get(name, name)
@@ -469,7 +269,7 @@ class _Function:
     def _extend_lives(self) -> None:
         """Extend lives to the ends of loops, and those of a phi's values to the last use of the phi."""
         for name, (ty, _, line) in self.splats.items():
-            if _is_wide(ty):
+            if is_wide(ty):
                 self.lives[name] = _Life(ty, line, line, -1)  # in case that a phi needs it
         for line, result, values in self.phis:
             for value, label in values:
@@ -515,12 +315,13 @@ class _Function:
                 continue
             line, name, block = life.stored[0]
             register = self.registers[name]
-            free = not register.escapes and block == life.block and not register.is_needed(life.start, line)
-            if (
-                free
-                and not register.is_stored(life.start, line - 1)
-                and not register.is_stored(line, life.end)
-            ):
+            is_free = not (
+                register.escapes
+                or register.is_needed(life.start, line)
+                or register.is_stored(life.start, line - 1)
+                or register.is_stored(line, life.end)
+            )
+            if is_free and block == life.block:
                 life.place = name
                 register.stores.remove(line)
                 register.stores.append(life.start)
@@ -546,7 +347,7 @@ class _Function:
             for entry in [each for each in used if each[0] <= life.start]:
                 used.remove(entry)
                 free[entry[1]].append(entry[2])
-            size = _bytes(life.ty)
+            size = bytes_of(life.ty)
             before = self._life(life.preferred).place if life.preferred else ""
             if before in free[size]:
                 free[size].remove(before)
@@ -566,8 +367,8 @@ class _Function:
         self.output += self.lines[:done]
         self.output += [f"  {name} = alloca {ty}, align 64" for name, ty in slots.items()]
         for ty, name in _FORMAL.findall(self.head):
-            if _is_mask(ty):
-                self._line(f"{name}.bits = bitcast {ty} {name} to {_integer(ty)}")
+            if is_mask(ty):
+                self._line(f"{name}.bits = bitcast {ty} {name} to {integer_of(ty)}")
             else:
                 self._line(f"store {ty} {name}, ptr {self.lives[name].place}, align 64")
         for number, each in self.instructions.items():
@@ -575,7 +376,7 @@ class _Function:
                 done = self._emit_copies(done)
             self.output += self.lines[done:number]
             done = number + 1
-            if each.shape.is_mask_operation:
+            if each.shape.is_on_integers:
                 self._emit_on_integers(each)
             elif each.shape.opcode == "alloca" or not each.shape.has_vectors:
                 self.output.append(self.lines[number])
@@ -596,21 +397,21 @@ class _Function:
         self.copies = []
         return self.copies_at
 
-    def _emit_on_integers(self, each: _Instruction) -> None:
+    def _emit_on_integers(self, each: VectorInstruction) -> None:
         names = [self.masks.get(name, name) for name in each.names]
         first, *others = each.shape.on_integers
         text = first + "".join(name + part for name, part in zip(names, others, strict=True))
         self._line(f"{each.result} = {text}" if each.result else text)
 
-    def _emit_instruction(self, number: int, each: _Instruction) -> None:
+    def _emit_instruction(self, number: int, each: VectorInstruction) -> None:
         shape, life = each.shape, self.lives.get(each.result)
         if shape.opcode == "phi":
             self._emit_phi(number, each)
         elif each.result in self.splats:
             ty, ref, _ = self.splats[each.result]
-            if _is_mask(ty):
-                cast = "bitcast" if _integer(ty) == "i1" else "sext"
-                self._line(f"{each.result} = {cast} i1 {ref} to {_integer(ty)}")
+            if is_mask(ty):
+                cast = "bitcast" if integer_of(ty) == "i1" else "sext"
+                self._line(f"{each.result} = {cast} i1 {ref} to {integer_of(ty)}")
             elif life and life.place:
                 self._materialize(ty, ref, life.place)
         elif life and life.loaded_from:
@@ -619,14 +420,14 @@ class _Function:
             shape.opcode == "extractelement" and shape.operands[0].kind == "vector" and shape.ty in _ADDRESSED
         ):
             self._emit_extract(each)
-        elif shape.opcode == "insertelement" and life and _lanes(shape.ty)[1] in _ADDRESSED:
+        elif shape.opcode == "insertelement" and life and lanes_of(shape.ty)[1] in _ADDRESSED:
             self._emit_insert(each, life.place)
         elif shape.opcode == "ret":
             self._emit_return(each)
         else:
             self._emit_call(each)
 
-    def _emit_phi(self, number: int, each: _Instruction) -> None:
+    def _emit_phi(self, number: int, each: VectorInstruction) -> None:
         ty, name = each.shape.ty, each.result
         incoming = ", ".join(
             f"[ {self._place(m['value'], ty)}, %{m['label']} ]" for m in _INCOMING.finditer(each.text)
@@ -639,7 +440,7 @@ class _Function:
                 self.copies_at += 1
         self._line(f"{name} = phi ptr {incoming}")
 
-    def _emit_extract(self, each: _Instruction) -> None:
+    def _emit_extract(self, each: VectorInstruction) -> None:
         ty, vector_name = each.shape.ty, each.names[0]
         if vector_name in self.splats:
             self._line(f"{each.result} = bitcast {ty} {self.splats[vector_name][1]} to {ty}")
@@ -648,7 +449,7 @@ class _Function:
         self._line(f"{each.result}.at = getelementptr {ty}, ptr {self._place(vector_name, '')}, {index}")
         self._line(f"{each.result} = load {ty}, ptr {each.result}.at")
 
-    def _emit_insert(self, each: _Instruction, place: str) -> None:
+    def _emit_insert(self, each: VectorInstruction, place: str) -> None:
         ty = each.shape.ty
         base, element, index = each.text.removeprefix("insertelement ").split(", ")
         name = base.rpartition(" ")[2]
@@ -656,20 +457,20 @@ class _Function:
             self._materialize(ty, self.splats[name][1], place)
         elif (source := self._place(name, ty)) != place:
             self._copy(ty, source, place)
-        self._line(f"{each.result}.at = getelementptr {_lanes(ty)[1]}, ptr {place}, {index}")
+        self._line(f"{each.result}.at = getelementptr {lanes_of(ty)[1]}, ptr {place}, {index}")
         self._line(f"store {element}, ptr {each.result}.at")
 
-    def _emit_return(self, each: _Instruction) -> None:
+    def _emit_return(self, each: VectorInstruction) -> None:
         ty, name = each.shape.ty, each.text.rpartition(" ")[2]
-        if _is_mask(ty):
-            self._line(f"%result = bitcast {_integer(ty)} {self.masks.get(name, name)} to {ty}")
+        if is_mask(ty):
+            self._line(f"%result = bitcast {integer_of(ty)} {self.masks.get(name, name)} to {ty}")
         elif name in self.splats or name[0] != "%":
             raise _CannotOutline
         else:
             self._line(f"%result = load {ty}, ptr {self._place(name, ty)}, align 64")
         self._line(f"ret {ty} %result")
 
-    def _emit_call(self, each: _Instruction) -> None:
+    def _emit_call(self, each: VectorInstruction) -> None:
         shape = each.shape
         kinds, arguments = [], []
         for operand in shape.operands:
@@ -680,11 +481,11 @@ class _Function:
                 arguments.append(f"ptr {self._place(ref, operand.ty)}")
                 kind = "vector"
             elif kind == "mask":
-                arguments.append(f"{_integer(operand.ty)} {self.masks.get(ref, ref)}")
+                arguments.append(f"{integer_of(operand.ty)} {self.masks.get(ref, ref)}")
             else:
-                arguments.append(f"{_lanes(operand.ty)[1] if kind == 'splat' else operand.ty} {ref}")
+                arguments.append(f"{lanes_of(operand.ty)[1] if kind == 'splat' else operand.ty} {ref}")
             kinds.append((kind, operand.ty))
-        target = self.lives[each.result].place if _is_wide(shape.ty) else ""
+        target = self.lives[each.result].place if is_wide(shape.ty) else ""
         self._call(shape.template, kinds, arguments, shape.ty, each.result, target)
 
     def _call(
@@ -699,20 +500,20 @@ class _Function:
         """Emit a call of an operation; a vector goes to `target`, another result gets the name `result`."""
         callee = _CALLEE.search(text)
         function = callee[1] if callee and not callee[1].startswith("llvm.") else ""
-        operation = _operation(text, tuple(parameters), ty, self.declared[function] if function else "")
-        self.operations[operation.name] = operation
+        called = operation(text, tuple(parameters), ty, self.declared[function] if function else "")
+        self.operations[called.name] = called
         if target:
             arguments = [f"ptr {target}", *arguments]
-        returned = _integer(ty) if _is_mask(ty) else "void" if target or not ty else ty
+        returned = integer_of(ty) if is_mask(ty) else "void" if target or not ty else ty
         prefix = "" if returned == "void" else f"{result} = "
-        self._line(f"{prefix}call {returned} @{operation.name}({', '.join(arguments)})")
+        self._line(f"{prefix}call {returned} @{called.name}({', '.join(arguments)})")
 
     def _copy(self, ty: str, source: str, target: str) -> None:
         self._call(f"load {ty}, ptr %v0, align 1", [("scalar", "ptr")], [f"ptr {source}"], ty, "", target)
 
     def _materialize(self, ty: str, ref: str, target: str) -> None:
         """Store a value in all lanes of a vector in memory."""
-        inner = _lanes(ty)[1]
+        inner = lanes_of(ty)[1]
         self._call(f"freeze {ty} %v0", [("splat", ty)], [f"{inner} {ref}"], ty, "", target)
 
     def _place(self, ref: str, ty: str) -> str:
@@ -731,37 +532,3 @@ def _extend(life: _Life, edges: list[tuple[int, int]], targets: list[int]) -> bo
             life.end, changed = edges[number][1], True
         number += 1
     return changed
-
-
-@lru_cache(maxsize=4096)
-def _operation(text: str, parameters: tuple[tuple[str, str], ...], ty: str, declared: str) -> Operation:
-    """Return the function that executes an instruction, whose operands are called %v0, %v1, and so on."""
-    formal, body = ["ptr %d"] if _is_wide(ty) else [], []
-    for number, (kind, operand) in enumerate(parameters):
-        name, value = f"%a{number}", f"%v{number}"
-        if kind == "scalar":
-            formal.append(f"{operand} {value}")
-        elif kind == "vector":
-            formal.append(f"ptr {name}")
-            body.append(f"{value} = load {operand}, ptr {name}, align 1")
-        elif kind == "mask":
-            formal.append(f"{_integer(operand)} {name}")
-            body.append(f"{value} = bitcast {_integer(operand)} {name} to {operand}")
-        else:
-            lanes, inner = _lanes(operand)
-            formal.append(f"{inner} {name}")
-            body.append(f"%s{number} = insertelement {operand} poison, {inner} {name}, i64 0")
-            order = f"<{lanes} x i32> zeroinitializer"
-            body.append(f"{value} = shufflevector {operand} %s{number}, {operand} poison, {order}")
-    body.append(f"%r = {text}" if ty else text)
-    if _is_wide(ty):
-        body += [f"store {ty} %r, ptr %d, align 1", "ret void"]
-    elif _is_mask(ty):
-        body += [f"%bits = bitcast {ty} %r to {_integer(ty)}", f"ret {_integer(ty)} %bits"]
-    else:
-        body.append(f"ret {ty} %r" if ty else "ret void")
-    returned = _integer(ty) if _is_mask(ty) else "void" if _is_wide(ty) or not ty else ty
-    name = f"operation.{fingerprint(text, parameters, ty, declared)[:16]}"
-    head = f"{returned} @{name}({', '.join(formal)})"
-    lines = [f"define {head} {_ATTRIBUTES} {{", *("  " + line for line in body), "}"]
-    return Operation(name, head, "\n".join(lines), declared)
