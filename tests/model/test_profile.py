@@ -189,3 +189,16 @@ def test_block_size_with_lower_occupancy_is_not_faster(device):
 )
 def test_unrolling_is_disabled_for_long_loops_without_a_pragma(loop, changed):
     assert ("#pragma unroll 1" in without_unrolling(f"int x = 0;\n{loop}\n")) is changed
+
+
+def test_loads_from_constant_memory_take_a_turn_for_each_address(device):
+    source = """__constant__ float table[64];
+    extern "C" __global__ void look_up(float* out, int mask)
+    {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        out[i] = table[i & mask];
+    }"""
+    kernel = device.compile(source, "look_up")
+    out = device.zeros(64 * 128, np.float32)
+    same, different = (gpulab.profile(kernel, 64, 128, (out, mask)).terms["constant"] for mask in (0, 31))
+    assert different > 5 * same

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gpulab.model.warp_timing import SCOREBOARD, CodeBlock, Operation
@@ -27,11 +28,12 @@ UNITS = {
     "store": "STG ST RED REDG LDGSTS",
     "shared": "LDS LDSM ATOMS",
     "shared_store": "STS STSM",
-    "exchange": "SHFL MATCH VOTE REDUX MOVM",  # between lanes
+    "exchange": "SHFL MATCH REDUX MOVM",  # between lanes
     "local": "LDL",
     "local_store": "STL",
     "constant": "LDC",
-    "system": "S2R S2UR",
+    "system": "S2R",
+    "uniform_system": "S2UR",
     "move": "ULDC CS2R R2UR",
     "barrier": "BAR",
     "branch": "BRA BRX JMP CALL RET EXIT BSSY BSYNC WARPSYNC NOP YIELD BREAK NANOSLEEP DEPBAR LDGDEPBAR "
@@ -46,9 +48,15 @@ _UNIT_OF = {opcode: unit for unit, opcodes in UNITS.items() for opcode in opcode
 
 
 def machine_blocks(
-    code: MachineCode, executed: Sequence[ExecutedInstruction], scale: float = 1.0
+    code: MachineCode,
+    executed: Sequence[ExecutedInstruction],
+    scale: float = 1.0,
+    addresses: Mapping[int, float] = MappingProxyType({}),
 ) -> list[CodeBlock]:
-    """Return the basic blocks of machine code, with their executions by warps multiplied by `scale`."""
+    """Return the basic blocks of machine code, with their executions by warps multiplied by `scale`.
+
+    `addresses` has the addresses of a load from constant memory by a warp, by PTX row, where it is not one.
+    """
     runs, first = [], 0
     for block in code.blocks:
         counts = executed[first : first + len(block.instructions)]
@@ -56,14 +64,21 @@ def machine_blocks(
         runs.append(max((count.warps for count in counts), default=0))
     before = _predecessors([block.targets for block in code.blocks], runs)
     return [
-        CodeBlock(tuple(map(_machine_operation, block.instructions)), scale * float(count), source)
+        CodeBlock(
+            tuple(_machine_operation(item, addresses) for item in block.instructions),
+            scale * float(count),
+            source,
+        )
         for block, count, source in zip(code.blocks, runs, before, strict=True)
     ]
 
 
-def _machine_operation(item: MachineInstruction) -> Operation:
+def _machine_operation(item: MachineInstruction, addresses: Mapping[int, float]) -> Operation:
     product = machine_product(item)
     unit = f"tensor_{product.kind}" if product else _UNIT_OF.get(item.op, "integer")
+    size = product.multiply_adds if product else 1.0
+    if unit == "constant":
+        size = max(addresses.get(item.ptx_line, 1.0), 1.0)
     # The assembler's own schedule says for what an instruction waits, and for how long.
     control = item.control
     return Operation(
@@ -71,7 +86,8 @@ def _machine_operation(item: MachineInstruction) -> Operation:
         reads=tuple(f"{SCOREBOARD}{number}" for number in control.waits),
         writes=() if control.written is None else (f"{SCOREBOARD}{control.written}",),
         site=item.ptx_line if unit in ("load", "store", "shared", "shared_store") else None,
-        size=product.multiply_adds if product else 1.0,
+        size=size,
+        words=max(item.width // 4, 1) if unit in ("local", "local_store") else 1,
         stall=max(control.stall, 1),
         releases=() if control.read is None else (f"{SCOREBOARD}{control.read}",),
     )

@@ -21,6 +21,7 @@ from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.model.block_schedule import schedule_stretch
 from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffic
+from gpulab.model.coalescing import unique_per_request
 from gpulab.model.instruction_mix import machine_blocks, ptx_blocks, register_pressure
 from gpulab.model.resource_usage import AccessSample, LaunchSample
 from gpulab.model.warp_timing import (
@@ -177,7 +178,12 @@ class LaunchRecording:
         """The code with its executions over the whole launch."""
         if self.machine_code is None:
             return self.ptx_code
-        return tuple(machine_blocks(self.machine_code, self.executed, self.scale))
+        addresses = {
+            row: float(unique_per_request(access.masks, access.addresses, access.width).mean())
+            for row, access in self.accesses.items()
+            if access.space == "const" and len(access.masks)
+        }
+        return tuple(machine_blocks(self.machine_code, self.executed, self.scale, addresses))
 
     @property
     def threads(self) -> int:
@@ -243,7 +249,7 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         resident=resident,
         registers=recording.registers,
         code=code,
-        accesses=recording.accesses,
+        accesses={row: one for row, one in recording.accesses.items() if one.space != "const"},
         traffic=_traffic(recording, spec, architecture, code) if recording.waves else {},
         separate=_traffic(recording, spec, architecture, code, separate=True) if drifts else {},
         array_bytes=recording.array_bytes,

@@ -29,6 +29,7 @@ __all__ = [
     "requests_since_stall",
     "runs_by_site",
     "stalls",
+    "uses_of_units",
     "waits_by_site",
     "warp_cycles",
 ]
@@ -46,6 +47,7 @@ CONSTANT_LANES = 16
 # Operations of the unit for loads and stores. By the same counters (sm__inst_executed_pipe_lsu), they take a
 # cycle of it, exchanges between lanes and reads of special registers half a cycle.
 MEMORY_ACCESSES = ("load", "store", "shared", "shared_store", "local", "local_store")
+SYSTEM = ("system", "uniform_system")  # reads of special registers
 DOMINANT = 1e6  # cycles; next to it all other latencies are negligible
 
 
@@ -62,11 +64,13 @@ class Operation:
     site : int or None
         The PTX row of an instruction that accesses memory.
     size : float
-        Multiply-adds of a tensor-core instruction, otherwise 1.
+        Multiply-adds of a tensor-core instruction, addresses of a load from constant memory, otherwise 1.
     stall : float
         Cycles until the same warp may issue the next operation.
     releases : tuple of str
         Scoreboard barriers that are set until the operands are read.
+    words : int
+        Words of 4 bytes per lane of an access to local memory, otherwise 1.
     """
 
     unit: str
@@ -76,6 +80,7 @@ class Operation:
     size: float = 1.0
     stall: float = 1.0
     releases: tuple[str, ...] = ()
+    words: int = 1
 
 
 @dataclass(frozen=True)
@@ -246,6 +251,15 @@ def runs_by_site(code: Sequence[CodeBlock]) -> dict[int, float]:
     return runs
 
 
+def uses_of_units(code: Sequence[CodeBlock]) -> dict[str, float]:
+    """Return how often warps use each unit; an access to local memory is one use for each word."""
+    totals: defaultdict[str, float] = defaultdict(float)
+    for block in code:
+        for operation in block.operations:
+            totals[operation.unit] += block.runs * operation.words
+    return totals
+
+
 def execution_units(spec: GpuSpec, architecture: Architecture, warps: int) -> dict[str, Unit]:
     """Return the units of an SM as one warp uses them, which is its scheduler's share of the SM.
 
@@ -279,6 +293,7 @@ def execution_units(spec: GpuSpec, architecture: Architecture, warps: int) -> di
         "local_store": load,
         "constant": Unit(architecture.constant_cycles, slot),
         "system": Unit(architecture.constant_cycles, slot),
+        "uniform_system": Unit(architecture.constant_cycles, slot),
         "move": Unit(architecture.constant_cycles, slot),
         "uniform": Unit(2 * arithmetic, slot),
         "branch": Unit(arithmetic, slot),
@@ -295,9 +310,12 @@ def pipe_cycles(code: Sequence[CodeBlock], spec: GpuSpec, architecture: Architec
         "integer": {"integer": architecture.integer_lanes},
         "fp64": {"fp64": architecture.fp64_lanes},
         "special": {"special": architecture.special_lanes},
-        "constant": {"constant": CONSTANT_LANES, "barrier": CONSTANT_LANES, "system": 2 * CONSTANT_LANES},
+        "constant": {
+            **dict.fromkeys(("constant", "barrier"), CONSTANT_LANES),
+            **dict.fromkeys(SYSTEM, 2 * CONSTANT_LANES),
+        },
         "load_store": {
-            **dict.fromkeys(MEMORY_ACCESSES, memory), "exchange": 2 * memory, "system": 2 * memory
+            **dict.fromkeys(MEMORY_ACCESSES, memory), **dict.fromkeys(("exchange", *SYSTEM), 2 * memory),
         },
     }  # fmt: skip
     sizes: defaultdict[str, float] = defaultdict(float)

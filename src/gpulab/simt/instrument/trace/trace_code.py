@@ -91,7 +91,7 @@ class TraceInstrumentation(CounterInstrumentation):
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         part = self.parts.get((cg.block_number, cg.instruction_index), 0)
         self.parts[cg.block_number, cg.instruction_index] = part + 1
-        if access.space not in ("global", "shared", "generic"):
+        if access.space not in ("global", "shared", "const", "generic"):
             return
         cg.sites[access.site] = replace(
             cg.sites[access.site], opcode=access.item.text, block=cg.block_number,
@@ -101,7 +101,7 @@ class TraceInstrumentation(CounterInstrumentation):
         b, address = cg.b, access.address
         begin, on = b.new_label("access"), b.new_label("on")
         mask = cg.mask_bits(access.item.predicate)
-        if access.space == "shared":
+        if access.space in ("shared", "const"):
             b.branch(self.traces, on, begin)
         else:
             b.jump(begin)
