@@ -69,6 +69,26 @@ def test_instruction_without_active_lanes_takes_a_pass_of_l1() -> None:
 BUSY = (LOAD, USE, *[Operation("integer")] * 400)  # arithmetic takes longer than the wait for memory
 
 
+def data_path_cycles(*operations: Operation) -> float:
+    return work(launch(LOAD, USE, *operations)).l1_cycles - work(launch(LOAD, USE)).l1_cycles
+
+
+def test_exchanges_special_registers_and_local_memory_take_the_data_path() -> None:
+    exchange = data_path_cycles(Operation("exchange"))
+    assert exchange > 0
+    assert data_path_cycles(Operation("system")) == pytest.approx(exchange)
+    assert data_path_cycles(Operation("uniform_system")) == pytest.approx(0)
+    assert data_path_cycles(Operation("local", words=4)) >= 4 * exchange * 0.99
+
+
+def test_store_to_local_memory_is_written_to_l2() -> None:
+    stored = work(launch(LOAD, USE, Operation("local_store", words=4), ended=True))
+    loaded = work(launch(LOAD, USE, Operation("local", words=4), ended=True))
+    assert stored.l2_bytes > loaded.l2_bytes
+    assert stored.l2_cycles.entering > loaded.l2_cycles.entering
+    assert stored.dram_bytes == loaded.dram_bytes
+
+
 def test_warps_bound_by_memory_progress_in_step() -> None:
     assert work(launch(LOAD, USE)).l2_bytes == pytest.approx(work(launch(LOAD, USE, ended=True)).l2_bytes)
 

@@ -164,6 +164,12 @@ class SiteTraffic:
         return SECTOR_BYTES * (self.l2_sectors + self.dram_sectors) / self.requests
 
     @property
+    def filled_lines(self) -> float:
+        """Lines for one request on average that come from DRAM or go there."""
+        reaching = self.l2_sectors + self.dram_sectors
+        return self.l2_lines * self.dram_sectors / reaching / self.requests if reaching else 0.0
+
+    @property
     def l2_bytes(self) -> float:
         """Time of L2 for one request on average, as the bytes that L2 could move in that time."""
         dram = SECTOR_BYTES * self.dram_sectors

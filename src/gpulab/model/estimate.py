@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
+from gpulab.model.l2_cycles import NO_CYCLES, L2Cycles
 
 __all__ = ["Estimate", "Work", "estimate", "explain_bound"]
 
@@ -57,6 +58,8 @@ class Work:
         The same for the data path of the SM to L1 and shared memory.
     l2_bytes, dram_bytes : float
         Bytes read and written.
+    l2_cycles : L2Cycles
+        Cycles of the slices of L2 by Nsight Compute's rules; the time does not depend on them.
     atomic_cycles : float
         Cycles of a slice of L2 for stores and atomic operations on one piece of memory.
     barrier_share : float
@@ -74,6 +77,7 @@ class Work:
     l1_cycles: float
     l2_bytes: float
     dram_bytes: float
+    l2_cycles: L2Cycles = NO_CYCLES
     atomic_cycles: float = 0.0
     barrier_share: float = 0.0
     longest_chain: float = 1.0

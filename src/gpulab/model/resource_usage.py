@@ -29,6 +29,7 @@ from gpulab.model.coalescing import (
     unique_per_request,
 )
 from gpulab.model.estimate import Work, estimate
+from gpulab.model.l2_cycles import NO_CYCLES, L2Cycles, cycles_of_load, cycles_of_store
 from gpulab.model.warp_timing import (
     CodeBlock,
     Operation,
@@ -37,6 +38,7 @@ from gpulab.model.warp_timing import (
     pipe_cycles,
     runs_by_site,
     stalls,
+    uses_of_units,
     waits_by_site,
     warp_cycles,
 )
@@ -51,19 +53,23 @@ __all__ = [
     "resource_usage",
 ]
 
+# Operations that access no memory and take a pass through the SM's data path; barriers and votes take none.
+# This and the lines of a store that L1 looks up at once are from counters of micro-kernels on an H100.
+PASSING = ("exchange", "system")
+STORED_LINES_PER_PASS = 3
 # From the H200's counters, not from its times (docs/model.md, "Fitted figures").
-STORE_PASSES = 0.3  # passes through the SM's data path for a store, in addition to its data
-WARP_PASSES = 2  # passes through the SM's data path for each warp that begins
-LINES_PER_PASS = 2  # lines that L1 looks up at once
+LINES_PER_PASS = 2  # lines of a load that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
 SLICE_BYTES = 512  # adjacent bytes in one slice of L2: 16 elements in 1 KiB have twice the rate of one
 JOINED = 0.15  # share of the requests of several SMs for one sector that join one in flight, out of step
 L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently
 # Data that take this share of L2 less than `L2_RETAINED` are all still there when they are used in the same
 # order again, and data that take so much more have all been replaced. On an H100, 8 % of 36 MiB that a launch
-# reads twice are read from DRAM again, 27 % of 40 MiB, 66 % of 44 MiB and 91 % of 48 MiB. Between launches
-# the change is steeper: by their times, 40 MiB are still there, and 48 MiB are not.
+# reads twice are read from DRAM again, 27 % of 40 MiB, 66 % of 44 MiB and 91 % of 48 MiB.
 L2_RETAINED_RANGE = 0.12
+# Between launches the change is steeper. By their times on an H100, 40 MiB are still there, the first of
+# these shares of its L2, and 48 MiB are not, the second.
+L2_KEPT, L2_LOST = 0.8, 0.96
 # Instructions of a warp between two barriers, in most kernels to which barrier_queueing was fitted.
 SEGMENT_INSTRUCTIONS = 100
 # Cycles of L2 for a store to a sector that all SMs store to, and for the addition of a floating-point number
@@ -226,6 +232,8 @@ class RequestCost:
         Bytes read from and written to DRAM.
     levels : tuple of float
         Shares of the requests that wait for L1, L2 and DRAM.
+    l2 : L2Cycles
+        Cycles of the parts of L2.
     """
 
     passes: float
@@ -234,6 +242,7 @@ class RequestCost:
     levels: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tags: float = 0.0
     port: float = 0.0
+    l2: L2Cycles = NO_CYCLES
 
     def in_l2(self, share: float) -> RequestCost:
         """Return the cost if L2 has this share of the data that would come from DRAM or go there."""
@@ -353,15 +362,17 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         return cycles * requests[site] / max(runs[site], 1e-9)
 
     instructions = sum(block.runs * block.issue_slots for block in sample.code)
-    l1_cycles = sum(count * costs[site].passes for site, count in requests.items())
-    if spec.coalescing != "half_warp_segments":  # an instruction without an active lane takes a pass, too
-        l1_cycles += sum(count - requests.get(site, count) for site, count in runs.items())
-        l1_cycles += WARP_PASSES * blocks * warps
-        l1_cycles = max(
-            l1_cycles,
-            sum(count * costs[site].tags for site, count in requests.items()),
-            sum(count * costs[site].port for site, count in requests.items()),
-        )
+    served = [(count, costs[site]) for site, count in requests.items()]
+    if spec.coalescing != "half_warp_segments":
+        uses = uses_of_units(sample.code)
+        served += [(uses[unit], cost) for unit, cost in _costs_without_site(architecture).items()]
+        idle = sum(count - requests.get(site, count) for site, count in runs.items())
+        served.append((idle, RequestCost(1.0)))  # an instruction without an active lane takes a pass, too
+    l1_cycles = max(
+        sum(count * cost.passes for count, cost in served),
+        sum(count * cost.tags for count, cost in served),
+        sum(count * cost.port for count, cost in served),
+    )
 
     # At a barrier, the last warp of a block has waited for the turns of all others at L1. Turns that follow a
     # wait for memory are hidden by that wait, so this counts for the share of waits that are barriers.
@@ -381,13 +392,33 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         instructions=instructions,
         pipes=pipe_cycles(sample.code, spec, architecture),
         l1_cycles=l1_cycles,
-        l2_bytes=sum(count * costs[site].l2_bytes for site, count in requests.items()),
-        dram_bytes=sum(count * costs[site].dram_bytes for site, count in requests.items()),
+        l2_bytes=sum(count * cost.l2_bytes for count, cost in served),
+        dram_bytes=sum(count * cost.dram_bytes for count, cost in served),
+        l2_cycles=L2Cycles.total((count, cost.l2) for count, cost in served),
         atomic_cycles=_atomic_cycles(sample, architecture),
         barrier_share=exposed * _spread_of_waits(instructions, barriers),
         longest_chain=sample.longest_chain,
         busiest_sm=sample.busiest_sm,
     )
+
+
+def _costs_without_site(architecture: Architecture) -> dict[str, RequestCost]:
+    """Return the costs of the operations whose addresses are not sampled, by unit.
+
+    Accesses to local memory cost this for each word of 4 bytes per lane, which is a line for a warp. L1 sends
+    them on when they are written. They stay in L2, because the next block uses the same memory.
+    """
+    sectors = LINE_BYTES // SECTOR_BYTES
+    return {unit: RequestCost(1.0) for unit in PASSING} | {
+        "local": RequestCost(1.0, tags=1.0),
+        "local_store": RequestCost(
+            1.0,
+            l2_bytes=architecture.l2_write_cost * LINE_BYTES,
+            tags=1.0,
+            port=1.0 + sectors,
+            l2=cycles_of_store(1.0, sectors, 0.0, 0.0),
+        ),
+    }
 
 
 def _spread_of_waits(instructions: float, barriers: float) -> float:
@@ -520,7 +551,7 @@ def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architectur
     counts = sample.requests
     moved = sum(count * costs[site].dram_bytes for site, count in counts.items()) if counts else inf
     share = (min(moved, sample.array_bytes) + sample.other_bytes) / spec.l2_bytes
-    retained = min(max((L2_RETAINED + L2_RETAINED_RANGE - share) / (2 * L2_RETAINED_RANGE), 0.0), 1.0)
+    retained = min(max((L2_LOST - share) / (L2_LOST - L2_KEPT), 0.0), 1.0)
     if sample.cold and moved:  # the data come from DRAM once
         retained *= 1 - min(moved, sample.array_bytes) / moved
     return {site: cost.in_l2(retained) for site, cost in costs.items()} if retained else costs
@@ -573,32 +604,28 @@ def _cached_cost(
     """Return the cost with caches. DRAM reads `completing` sectors for a request of a store."""
     masks, addresses, width = access.masks, access.addresses, access.width
     lines = unique_per_request(masks, addresses, LINE_BYTES)
+    at_once = LINES_PER_PASS if access.reads else STORED_LINES_PER_PASS
     # L1 is the same memory as shared memory, with the same banks: a row of 128 bytes that begins in the
     # middle of a line takes one pass, and two rows of 64 bytes on the same banks take two.
-    passes = max(
-        _mean(np.maximum(bank_passes(masks, addresses, width, 32), -(-lines // LINES_PER_PASS))), 1.0
-    )
+    passes = max(_mean(np.maximum(bank_passes(masks, addresses, width, 32), -(-lines // at_once))), 1.0)
 
+    tags, sent = _mean(lines), _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
     if traffic is None or not traffic.requests:  # every sector comes from DRAM
-        dram = SECTOR_BYTES * _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
-        l2, levels = LOOKUP_BYTES * _mean(lines) + dram, (0.0, 0.0, 1.0)
-    else:
-        dram = traffic.dram_bytes + SECTOR_BYTES * completing
-        l2, levels = traffic.l2_bytes, traffic.levels
-    tags, port = _mean(lines), 0.0
-    if not access.reads:
-        passes += STORE_PASSES
-        sent, sent_lines = _mean(unique_per_request(masks, addresses, SECTOR_BYTES)), tags
-        partial, _ = access.partial_sectors
-        moved = SECTOR_BYTES * sent
-        if traffic is not None and traffic.requests:  # a part of the sectors joins earlier stores
-            moved, sent_lines = traffic.moved_bytes, traffic.l2_lines / traffic.requests
-            partial, sent = partial * moved / (SECTOR_BYTES * max(sent, 1)), moved / SECTOR_BYTES
-        port = sent_lines + sent
-        cost = architecture.l2_write_cost
-        parts = architecture.l2_part_bytes * partial
-        l2 = max(l2, cost * moved + parts, cost * LOOKUP_BYTES * sent_lines)
-    return RequestCost(passes, l2, dram, levels, tags, port)
+        traffic = SiteTraffic(0, 0, 1, sent, tags, 0, 0, sent, tags)
+    dram = traffic.dram_bytes + SECTOR_BYTES * completing
+    if access.reads:
+        l2 = cycles_of_load(traffic)
+        return RequestCost(passes, traffic.l2_bytes, dram, traffic.levels, tags, l2=l2)
+
+    # A part of the sectors joins earlier stores.
+    moved, sent_lines = traffic.moved_bytes, traffic.l2_lines / traffic.requests
+    partial = access.partial_sectors[0] * moved / (SECTOR_BYTES * max(sent, 1))
+    sent = moved / SECTOR_BYTES
+    cost = architecture.l2_write_cost
+    parts = architecture.l2_part_bytes * partial
+    l2_bytes = max(traffic.l2_bytes, cost * moved + parts, cost * LOOKUP_BYTES * sent_lines)
+    l2 = cycles_of_store(sent_lines, sent, partial, traffic.filled_lines)
+    return RequestCost(passes, l2_bytes, dram, traffic.levels, tags, sent_lines + sent, l2)
 
 
 def _mean(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:
