@@ -47,7 +47,6 @@ REASONS = {
     "covar_kernel@4": IMBALANCE,
     "corr_kernel@4": IMBALANCE,
     "Fan2@20": "stores to parts of sectors; arrays of 32 MB are in L2",
-    "gramschmidt_kernel3@2": "arrays of 50 MB, a part of which is still in L2",
     "Fan1@80": "5 µs, of which 3 are the launch; lanes access different rows",
     "reorderDataAndFindCellStartD@4000": "a random gather of 16 bytes",
     "likelihood_kernel@2000": "quotients of zero take a slow path, whose instructions are not counted",
