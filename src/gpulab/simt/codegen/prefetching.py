@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from gpulab.simt.analysis.basic_blocks import Block, writes
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Operand, Reg
+from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Operand, Reg
 
 __all__ = ["LoopStep", "loop_steps", "prefetch_next_rows"]
 
@@ -97,8 +97,8 @@ def prefetch_next_rows(
 ) -> None:
     """Prefetch the rows that an access reads or writes in the next iteration.
 
-    `pointers` are host pointers to the present rows. Of accesses of one basic block to nearly the same
-    address, the first one prefetches.
+    `pointers` are host pointers to the present rows. A line is prefetched once in a basic block, as if the register
+    of the address were the start of a line.
     """
     b = cg.b
     if not (isinstance(memory, Mem) and isinstance(memory.base, Reg)):
@@ -107,27 +107,23 @@ def prefetch_next_rows(
         cg.loop_steps = loop_steps(cg.flow.blocks)
     step = cg.loop_steps.get(cg.block_number, {}).get(memory.base.name)
     distance = _distance(cg, step) if step else ""
-    if not distance or _is_prefetched(cg, memory.base.name, memory.offset):
+    if not distance:
         return
+    offset = memory.offset if isinstance(memory.offset, int) else 0
+    lines = range(offset // LINE_BYTES, (offset + row_bytes - 1) // LINE_BYTES + 1)
+    prefetched = cg.prefetched.setdefault((cg.block_number, memory.base.name), set())
     for pointer in dict.fromkeys(pointers):
-        for line in range(0, row_bytes, LINE_BYTES):
+        for line in lines:
+            if line in prefetched:
+                continue
             following = b.value(f"getelementptr i8, ptr {pointer}, i64 {distance}")
-            if line:
-                following = b.value(f"getelementptr i8, ptr {following}, i64 {line}")
+            if distance_to_line := max(line * LINE_BYTES - offset, 0):
+                following = b.value(f"getelementptr i8, ptr {following}, i64 {distance_to_line}")
             b.call(
                 "llvm.prefetch.p0", "void",
                 ("ptr", following), ("i32", str(int(writes))), ("i32", "3"), ("i32", "1"),
             )  # fmt: skip
-
-
-def _is_prefetched(cg: CodegenContext, register: str, constant: int | HoistedConstant) -> bool:
-    """Return True after the first access of the block at nearly this distance from the register."""
-    offset = constant if isinstance(constant, int) else 0
-    offsets = cg.prefetched.setdefault((cg.block_number, register), [])
-    if any(abs(offset - other) < LINE_BYTES for other in offsets):
-        return True
-    offsets.append(offset)
-    return False
+    prefetched.update(lines)
 
 
 def _distance(cg: CodegenContext, step: LoopStep) -> str:
