@@ -39,7 +39,7 @@ def test_rows_of_a_loop_with_a_barrier(block: tuple[int, int, int], count: int) 
         ("sum += x[threadIdx.x + n * i];", 2),
         ("out[threadIdx.x + n * i] = sum;", 2),
         ("const float* row = x + threadIdx.x + n * i; sum += row[0] + row[1] + row[2];", 3),
-        ("const float* row = x + threadIdx.x + n * i; sum += row[0] + row[100];", 4),
+        ("const float* row = x + threadIdx.x + n * i; sum += row[0] + row[100];", 5),
         ("out[threadIdx.x + n * i] = x[threadIdx.x + n * i];", 4),
     ],
     ids=["a load", "a store", "loads of neighbours", "loads of distant rows", "a load and a store"],

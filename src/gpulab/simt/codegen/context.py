@@ -109,6 +109,7 @@ class CodegenContext(KernelContext):
     """State while one kernel is lowered for one block shape."""
 
     instrumentation: InstrumentationHooks = field(default_factory=InstrumentationHooks)
+    prefetching: bool = True  # see `prefetching`; code that is compiled quickly has none
 
     def __post_init__(self) -> None:
         super().__post_init__()

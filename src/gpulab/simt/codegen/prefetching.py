@@ -97,11 +97,11 @@ def prefetch_next_rows(
 ) -> None:
     """Prefetch the rows that an access reads or writes in the next iteration.
 
-    `pointers` are host pointers to the present rows. A line is prefetched once in a basic block, as if the register
-    of the address were the start of a line.
+    `pointers` are host pointers to the present rows. A line is prefetched once in a basic block, as if the
+    register of the address were the start of a line.
     """
     b = cg.b
-    if not (isinstance(memory, Mem) and isinstance(memory.base, Reg)):
+    if not (cg.prefetching and isinstance(memory, Mem) and isinstance(memory.base, Reg)):
         return
     if cg.loop_steps is None:
         cg.loop_steps = loop_steps(cg.flow.blocks)
