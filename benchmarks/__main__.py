@@ -19,6 +19,7 @@ from rich.progress import Progress
 
 from benchmarks.simulators import report
 from benchmarks.simulators.compare import Comparison, compare
+from benchmarks.simulators.compiled_c import CompiledC
 from benchmarks.simulators.costs import compile_cost, import_cost, lab_kernels
 from benchmarks.simulators.engines import Engine, NumbaSimulator, Simulator
 from benchmarks.simulators.pocl import Pocl
@@ -49,7 +50,7 @@ def machine() -> dict[str, Any]:
 def open_engines(console: Console) -> list[Engine]:
     """Return gpulab and the installed peers, in this order; print which peers are missing."""
     engines: list[Engine] = [Simulator()]
-    peers: tuple[Callable[[], Engine], ...] = (Pocl, lambda: Pocl(hinted=True), NumbaSimulator)
+    peers: tuple[Callable[[], Engine], ...] = (Pocl, lambda: Pocl(hinted=True), NumbaSimulator, CompiledC)
     for peer in peers:
         try:
             engines.append(peer())
@@ -65,7 +66,9 @@ def run_comparisons(console: Console, rounds: int) -> tuple[list[Comparison], di
     comparisons = []
     try:
         with Progress(console=console, transient=True) as progress:
-            task = progress.add_task("", total=rounds * sum(e.has(w) for w in WORKLOADS for e in engines))
+            task = progress.add_task(
+                "", total=rounds * sum(e.has(w) and not e.unavailable for w in WORKLOADS for e in engines)
+            )
             for workload in WORKLOADS:
                 progress.update(task, description=workload.title)
                 comparisons.append(compare(workload, engines, rounds, lambda: progress.advance(task)))

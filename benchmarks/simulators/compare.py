@@ -52,6 +52,8 @@ class Comparison:
         Time of a launch, edge of the problem, and points or FMAs, by engine.
     ratios : dict
         gpulab's rate divided by that of each peer.
+    unavailable : dict
+        Why an engine did not run, by engine.
     """
 
     workload: Workload
@@ -59,6 +61,7 @@ class Comparison:
     size: dict[str, int]
     work: dict[str, int]
     ratios: dict[str, Samples]
+    unavailable: dict[str, str]
 
     def rate(self, engine: str) -> float:
         """Return the points or FMAs per second of an engine."""
@@ -73,6 +76,8 @@ def compare(
     `step` is called after every turn of an engine, for a progress bar.
     """
     engines = [engine for engine in engines if engine.has(workload)]
+    unavailable = {engine.name: engine.unavailable for engine in engines if engine.unavailable}
+    engines = [engine for engine in engines if not engine.unavailable]
     work = {engine.name: engine.prepare(workload).work for engine in engines}
     samples: dict[str, list[float]] = {engine.name: [] for engine in engines}
     for _ in range(rounds):
@@ -91,7 +96,7 @@ def compare(
     }
     seconds = {name: Samples(tuple(values)) for name, values in samples.items()}
     size = {engine.name: workload.small_size if engine.small else workload.size for engine in engines}
-    return Comparison(workload, seconds, size, work, ratios)
+    return Comparison(workload, seconds, size, work, ratios, unavailable)
 
 
 def _launch_time(engine: Engine) -> float:

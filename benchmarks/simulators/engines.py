@@ -1,4 +1,4 @@
-"""Engines that execute a workload: gpulab's simulator, and Numba's (PoCL is in pocl.py).
+"""Engines that execute a workload: gpulab's simulator, and Numba's (pocl.py and compiled_c.py have others).
 
 An engine is prepared once for a workload: it compiles, uploads, and checks the result against NumPy. Then
 every call of `run` returns the wall time of one launch, so that rounds can be interleaved.
@@ -28,6 +28,7 @@ class Engine(ABC):
 
     name: str
     version = ""
+    unavailable = ""  # why it cannot run on this machine
     small = False  # an interpreter runs the small size; only rates are compared
 
     def has(self, workload: Workload) -> bool:  # noqa: ARG002

@@ -98,7 +98,19 @@ def sgemm_register(a, b, c, n, m, p):
             a[(i0 + tx + SIDE * u) + n * (j0 + ty + SIDE * v)] = total[v, u]
 
 
-KERNELS = {k.__name__: k for k in (stencil_naive, sgemm_k1, sgemm_tiled, sgemm_register)}
+@cuda.jit
+def histogram(data, bins, n):
+    counts = cuda.shared.array(256, numba.uint32)
+    t = cuda.threadIdx.x
+    counts[t] = 0
+    cuda.syncthreads()
+    for i in range(cuda.blockIdx.x * cuda.blockDim.x + t, n, cuda.gridDim.x * cuda.blockDim.x):
+        cuda.atomic.add(counts, data[i], 1)
+    cuda.syncthreads()
+    cuda.atomic.add(bins, t, counts[t])
+
+
+KERNELS = {k.__name__: k for k in (stencil_naive, sgemm_k1, sgemm_tiled, sgemm_register, histogram)}
 
 
 class NumbaWorkload:

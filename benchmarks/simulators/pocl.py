@@ -102,7 +102,7 @@ class Pocl(Engine):
         self._global = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
         self._local = launch.block
         self.run()
-        result = np.empty(launch.expected.shape, np.float32)
+        result = np.empty_like(launch.arguments[launch.output])
         cl.enqueue_copy(self._queue, result, self._arguments[launch.output])
         launch.check(result, self.name)
         return launch

@@ -88,6 +88,8 @@ def comparison_table(comparisons: list[Comparison], versions: dict[str, str]) ->
             ratio = f"[bold]{_ratio(c.ratios[name])}[/]" if name in c.ratios else ""
             rate = _rate(c.rate(name), c.workload.unit)
             table.add_row(f"  {name}{size}", _spread(seconds), rate, ratio)
+        for name, reason in c.unavailable.items():
+            table.add_row(f"  {name}", reason)
     return table
 
 
@@ -192,6 +194,7 @@ def as_data(
                 "work": c.work,
                 "seconds": {name: s.as_dict() for name, s in c.seconds.items()},
                 "gpulab_over": {name: s.as_dict() for name, s in c.ratios.items()},
+                "unavailable": c.unavailable,
             }
             for c in comparisons
         ],

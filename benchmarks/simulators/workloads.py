@@ -1,4 +1,4 @@
-"""The workloads: four kernels, each with its sizes, launch, inputs and expected result."""
+"""The workloads: five kernels, each with its sizes, launch, inputs and expected result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WorkloadLaunch:
     expected : array of float64
         Its values, NaN if the kernel does not write them.
     work : int
-        Points or FMAs of the launch.
+        Points, FMAs or atomic operations of the launch.
     """
 
     grid: Dim3
@@ -40,7 +40,7 @@ class WorkloadLaunch:
     expected: npt.NDArray[np.float64]
     work: int
 
-    def check(self, result: npt.NDArray[np.float32], engine: str) -> None:
+    def check(self, result: npt.NDArray[Any], engine: str) -> None:
         """Raise `RuntimeError` if an engine computed wrong values."""
         written = ~np.isnan(self.expected)
         if not np.allclose(result[written], self.expected[written], rtol=1e-4, atol=1e-3):
@@ -57,11 +57,11 @@ class Workload:
         Stem of the files in kernels/ and name of the function.
     title : str
     unit : str
-        Unit of `WorkloadLaunch.work`: "pt" (points) or "FMA".
+        Unit of `WorkloadLaunch.work`: "pt" (points), "FMA" or "op" (atomic operations).
     size, small_size : int
-        Edge of the problem for compiled engines, and for Numba's interpreter.
+        Edge of the problem, or its number of elements, for compiled engines and for Numba's interpreter.
     make : callable
-        Returns the launch of an edge.
+        Returns the launch of a size.
     """
 
     kernel: str
@@ -80,7 +80,7 @@ class Workload:
         return self.make(self.small_size)
 
     def file(self, suffix: str) -> Path:
-        """Return the path of the source: `.cu`, `.cl`, or `.hinted.cl`, which not every kernel has."""
+        """Return the path of the source: `.cu`, or `.cl`, `.hinted.cl` or `.c`, if there is one."""
         return KERNELS / f"{self.kernel}{suffix}"
 
 
@@ -116,9 +116,17 @@ def _sgemm(edge: int, block: Dim3, tile: int) -> WorkloadLaunch:
     return WorkloadLaunch(grid, block, (np.zeros_like(b), b, c, n, n, n), 0, expected, edge**3)
 
 
+def _histogram(n: int) -> WorkloadLaunch:
+    data = np.random.default_rng(3).integers(0, 256, n, dtype=np.uint8)
+    arguments = (data, np.zeros(256, np.uint32), np.int32(n))
+    expected = np.bincount(data, minlength=256).astype(np.float64)
+    return WorkloadLaunch((min(32, -(-n // 4096)), 1, 1), (256, 1, 1), arguments, 1, expected, n)
+
+
 WORKLOADS = (
     Workload("stencil_naive", "stencil, naive", "pt", 128, 16, _stencil),
     Workload("sgemm_k1", "SGEMM K1", "FMA", 512, 32, lambda n: _sgemm(n, (min(n, 64), 1, 1), 1)),
     Workload("sgemm_tiled", "SGEMM 16x16 tiles", "FMA", 512, 32, lambda n: _sgemm(n, (16, 16, 1), 1)),
     Workload("sgemm_register", "SGEMM 4x4 a thread", "FMA", 512, 64, lambda n: _sgemm(n, (16, 16, 1), 4)),
+    Workload("histogram", "histogram, shared atomics", "op", 1 << 22, 1 << 12, _histogram),
 )

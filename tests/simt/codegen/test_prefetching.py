@@ -1,4 +1,4 @@
-"""Prefetches of the rows that the next iteration of a loop loads."""
+"""Prefetches of the rows that the next iteration of a loop loads or stores."""
 
 from __future__ import annotations
 
@@ -34,14 +34,29 @@ def test_rows_of_a_loop_with_a_barrier(block: tuple[int, int, int], count: int) 
 
 
 @pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("sum += x[threadIdx.x + n * i];", 2),
+        ("out[threadIdx.x + n * i] = sum;", 2),
+        ("const float* row = x + threadIdx.x + n * i; sum += row[0] + row[1] + row[2];", 3),
+        ("const float* row = x + threadIdx.x + n * i; sum += row[0] + row[100];", 5),
+        ("out[threadIdx.x + n * i] = x[threadIdx.x + n * i];", 4),
+    ],
+    ids=["a load", "a store", "loads of neighbours", "loads of distant rows", "a load and a store"],
+)
+def test_rows_of_a_loop_without_a_barrier(body: str, count: int) -> None:
+    assert prefetches(f"#pragma unroll 1\nfor (int i = 0; i < n; ++i) {{ {body} }}", (32, 8, 1)) == count
+
+
+@pytest.mark.parametrize(
     "body",
     [
-        "#pragma unroll 1\nfor (int i = 0; i < n; ++i) sum += x[t + n * i];",
+        "#pragma unroll 1\nfor (int i = 0; i < n; ++i) sum += x[t + i];",
         f"s[t] = x[t]; {SUM}",
         f"#pragma unroll 1\nfor (int i = 0; i < n; ++i) {{ s[t] = x[t]; {SUM} }}",
         f"#pragma unroll 1\nfor (int i = 0; i < n; ++i) {{ s[t] = x[t + i * i]; {SUM} }}",
     ],
-    ids=["no barrier", "no loop", "the same row each time", "other steps"],
+    ids=["a step within a cache line", "no loop", "the same row each time", "other steps"],
 )
 def test_other_loads_are_not_prefetched(body: str) -> None:
     assert prefetches(body, (16, 16, 1)) == 0

@@ -109,6 +109,7 @@ class CodegenContext(KernelContext):
     """State while one kernel is lowered for one block shape."""
 
     instrumentation: InstrumentationHooks = field(default_factory=InstrumentationHooks)
+    prefetching: bool = True  # see `prefetching`; code that is compiled quickly has none
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,6 +136,7 @@ class CodegenContext(KernelContext):
         self.saved_at: dict[str, int] = {}  # offset of each register in the warp's save area
         self.saved_bytes = 0
         self.loop_steps: dict[int, dict[str, Any]] | None = None  # see `prefetching`
+        self.prefetched: dict[tuple[int, str], set[int]] = {}  # lines, by block and register
         self.arrivals: list[tuple[str, str]] = []  # complete barriers: number, and label of the code there
         self.saved_before_loop: dict[int, tuple[str, ...]] = {}  # by first block; see `suspension`
         self.canonical_at: dict[str, int] = {}  # the same for the canonical form (see `suspension`)

@@ -260,7 +260,8 @@ def lower(
     literals : iterable of int
         For code that several kernels share, constants that must remain literals (see `specialization`).
     compact : bool
-        Emit compact code (see `InstrumentationHooks.compact`) if the instrumentation has it.
+        Emit code that compiles quickly: without prefetches, and compact (see `InstrumentationHooks.compact`)
+        if the instrumentation has such code.
 
     Returns
     -------
@@ -302,6 +303,7 @@ def lower(
         independent=special.independent,
         sites=sites or [],
         instrumentation=instrumentation,
+        prefetching=not compact,
         table=table,
     )
     return lowering, lowering.function()

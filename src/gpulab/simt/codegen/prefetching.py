@@ -1,8 +1,10 @@
-"""Prefetching the rows that the next iteration of a loop loads.
+"""Prefetching the rows that the next iteration of a loop loads or stores.
 
-In a loop with a barrier, all warps of the block run before the next iteration, which is too far ahead for the
-host's processor to start its loads early. A load of a row is therefore followed by a prefetch of the row of
-the next iteration, if the address increases by the same amount each time.
+Successive iterations of a loop over rows or planes access memory that is far apart, so that the prefetcher
+of the host's processor does not find the pattern. An iteration of all lanes is also too long for the
+processor to start the loads of the next one early; in a loop with a barrier, all warps of the block run
+before it. An access to a row is therefore followed by a prefetch of the row of the next iteration, if the
+address increases by the same amount each time.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ class LoopStep:
 
 
 def loop_steps(blocks: Sequence[Block]) -> dict[int, dict[str, LoopStep]]:
-    """Return the steps of registers by name, for each block of a loop with a barrier."""
+    """Return the steps of registers by name, for each block of a loop."""
     last: dict[int, int] = {}
     for block in blocks:
         for head in block.targets:
@@ -38,8 +40,7 @@ def loop_steps(blocks: Sequence[Block]) -> dict[int, dict[str, LoopStep]]:
     steps: dict[int, dict[str, LoopStep]] = {}
     for head in sorted(last):  # an inner loop replaces the loop around it
         body = blocks[head : last[head] + 1]
-        found = _steps(body) if any(block.end == "barrier" for block in body) else {}
-        steps |= dict.fromkeys(range(head, last[head] + 1), found)
+        steps |= dict.fromkeys(range(head, last[head] + 1), _steps(body))
     return steps
 
 
@@ -92,11 +93,15 @@ def _is_unchanged(operand: Operand, written: Container[str]) -> bool:
 
 
 def prefetch_next_rows(
-    cg: CodegenContext, item: Instruction, pointers: Sequence[str], row_bytes: int
+    cg: CodegenContext, memory: Operand, pointers: Sequence[str], row_bytes: int, *, writes: bool = False
 ) -> None:
-    """Prefetch the rows that a load reads in the next iteration, given host pointers to the present ones."""
-    b, memory = cg.b, item.operands[1]
-    if not (isinstance(memory, Mem) and isinstance(memory.base, Reg)):
+    """Prefetch the rows that an access reads or writes in the next iteration.
+
+    `pointers` are host pointers to the present rows. A line is prefetched once in a basic block, as if the
+    register of the address were the start of a line.
+    """
+    b = cg.b
+    if not (cg.prefetching and isinstance(memory, Mem) and isinstance(memory.base, Reg)):
         return
     if cg.loop_steps is None:
         cg.loop_steps = loop_steps(cg.flow.blocks)
@@ -104,18 +109,28 @@ def prefetch_next_rows(
     distance = _distance(cg, step) if step else ""
     if not distance:
         return
+    offset = memory.offset if isinstance(memory.offset, int) else 0
+    lines = range(offset // LINE_BYTES, (offset + row_bytes - 1) // LINE_BYTES + 1)
+    prefetched = cg.prefetched.setdefault((cg.block_number, memory.base.name), set())
     for pointer in dict.fromkeys(pointers):
-        for line in range(0, row_bytes, LINE_BYTES):
+        for line in lines:
+            if line in prefetched:
+                continue
             following = b.value(f"getelementptr i8, ptr {pointer}, i64 {distance}")
-            if line:
-                following = b.value(f"getelementptr i8, ptr {following}, i64 {line}")
-            b.call("llvm.prefetch.p0", "void", ("ptr", following), ("i32", "0"), ("i32", "3"), ("i32", "1"))
+            if distance_to_line := max(line * LINE_BYTES - offset, 0):
+                following = b.value(f"getelementptr i8, ptr {following}, i64 {distance_to_line}")
+            b.call(
+                "llvm.prefetch.p0", "void",
+                ("ptr", following), ("i32", str(int(writes))), ("i32", "3"), ("i32", "1"),
+            )  # fmt: skip
+    prefetched.update(lines)
 
 
 def _distance(cg: CodegenContext, step: LoopStep) -> str:
-    """Return a step as an i64; "" if lanes have different ones."""
+    """Return a step as an i64; "" if lanes have different ones, or if it is shorter than a cache line."""
     if isinstance(step.operand, Imm):
-        return _as_i64(int(step.operand.value) * step.factor)
+        number = int(step.operand.value) * step.factor
+        return _as_i64(number) if abs(number) >= LINE_BYTES else ""
     assert isinstance(step.operand, Reg)
     value = cg.read(step.operand.name)
     if value.kind != "uniform" or value.ty not in ("i32", "i64"):

@@ -19,10 +19,11 @@ from gpulab.simt.codegen.addressing import (
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.gather_scatter import gather, scatter
 from gpulab.simt.codegen.instruction_forms import PSEUDO_HANDLERS, handles
-from gpulab.simt.codegen.ir import BITS, Value, suffix, vector
+from gpulab.simt.codegen.ir import BITS, Builder, Value, vector
 from gpulab.simt.codegen.joint_loads import joint_load
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.codegen.prefetching import prefetch_next_rows
+from gpulab.simt.codegen.row_stores import store_row
 from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, Sym, type_size, vector_elements
 
 TYPES = ".b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
@@ -55,7 +56,10 @@ def load(cg: CodegenContext, item: Instruction) -> None:
     where = address(cg, memory, space)
     if joint := joint_load(cg, item):
         cg.instrumentation.on_access(cg, MemoryAccess(joint.site, where, space, size, "reads", item))
-        values = _loaded(cg, where, ty, count, joint.pointers(cg))
+        pointers = joint.pointers(cg)
+        values = _loaded(cg, where, ty, count, pointers)
+        if space == "global" and where.kind == "affine" and where.stride:
+            prefetch_next_rows(cg, memory, pointers, cg.width * size)
     else:
         values = read(cg, where, space, ty, count, size, item)
     for target, value in zip(targets, values, strict=True):
@@ -117,7 +121,7 @@ def _read_rows(
         pointers = [check.host_pointer(host, o) for o in offsets]
         near = _loaded(cg, where, ty, count, pointers)
         if space == "global" and where.stride:
-            prefetch_next_rows(cg, item, pointers, cg.width * size)
+            prefetch_next_rows(cg, item.operands[1], pointers, cg.width * size)
         b.jump(join)
     with cg.side_block(slow):
         check.resolve()
@@ -264,44 +268,46 @@ def _write_rows(
     check.load_bounds()
     vectors = [cg.to_vector(v) for v in values]
     everyone = cg.all_active and item.predicate is None
-    mask = cg.mask_vector(item.predicate)
+    active = "" if everyone else cg.mask_bits(item.predicate)
     offsets, fine = check.check_rows()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
     with cg.side_block(fast):
         host = check.host_base()
+        pointers = [check.host_pointer(host, o) for o in offsets]
+        if space == "global":
+            prefetch_next_rows(cg, item.operands[0], pointers, cg.width * size, writes=True)
         wide = cg.width * count
-        merged, whole_mask = vectors[0], mask
+        merged = vectors[0]
         if count > 1:
             merged = b.concat(ty, vectors, WARP)
             merged = b.pick(
                 ty, merged, WARP * count, [lane + WARP * n for lane in range(WARP) for n in range(count)]
             )
-            if not everyone:
-                whole_mask = b.pick("i1", mask, WARP, [lane for lane in range(WARP) for _ in range(count)])
-        for number, offset in enumerate(offsets):
-            pointer = check.host_pointer(host, offset)
-            part, part_mask = merged, whole_mask
-            if len(offsets) > 1:
-                chosen = list(range(number * wide, (number + 1) * wide))
-                part = b.pick(ty, merged, WARP * count, chosen)
-                part_mask = mask if everyone else b.pick("i1", whole_mask, WARP * count, chosen)
-            full = vector(ty, wide)
+        for number, pointer in enumerate(pointers):
+            part, lanes = merged, active
+            if len(pointers) > 1:
+                part = b.pick(ty, merged, WARP * count, list(range(number * wide, (number + 1) * wide)))
+                lanes = "" if everyone else _row_of(b, active, number, cg.width)
             if everyone:
-                b.line(f"store {full} {part}, ptr {pointer}, align {step}")
+                b.line(f"store {vector(ty, wide)} {part}, ptr {pointer}, align {step}")
             else:
-                name, flags = f"llvm.masked.store.{suffix(full)}.p0", vector("i1", wide)
-                b.declare(name, "void", [full, "ptr", flags])
-                place = f"ptr align {step} {pointer}"
-                b.line(f"call void @{name}({full} {part}, {place}, {flags} {part_mask})")
+                store_row(b, ty, count, cg.width, part, pointer, lanes)
         b.jump(join)
     with cg.side_block(slow):
         check.resolve()
         each = check.resolved_pointers()
+        mask = cg.mask_vector(item.predicate)
         for number, value in enumerate(vectors):
             scatter(b, ty, offset_pointers(cg, each, number * step), value, mask)
         b.jump(join)
     b.open(join)
+
+
+def _row_of(b: Builder, bits: str, number: int, width: int) -> str:
+    """Return the bits of the lanes of a row, from the bits of all lanes."""
+    shifted = b.value(f"lshr i32 {bits}, {number * width}") if number else bits
+    return b.value(f"and i32 {shifted}, {(1 << width) - 1}")
 
 
 def _touch(cg: CodegenContext, item: Instruction) -> None:

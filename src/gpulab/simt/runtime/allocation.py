@@ -22,6 +22,12 @@ from gpulab.simt.runtime.host_memory import Contents, MemoryBudget, filled
 __all__ = ["Allocation", "Memory"]
 
 GAP = 1 << 36  # bytes between allocations
+LINE_BYTES = 64  # bytes of a line of the host's caches, to which arrays are aligned
+# Arrays of the same size would all begin at the same place of a page, and elements with the same index would
+# compete for the same lines of the host's caches. Each array therefore begins some lines after the last one.
+SHIFT_LINES = 397  # odd, so that many arrays begin at different places
+MAX_SHIFT = 1 << 16  # bytes; lines at multiples of it compete in L2 caches with 1,024 sets
+MAX_SHARE = 16  # an array of n bytes is shifted by less than n / 16
 MAX_FREED = 4096  # freed ranges that are remembered for messages
 
 
@@ -74,12 +80,14 @@ class Memory:
         """
         self._collect()
         self._budget.reserve(size)
+        lines = min(MAX_SHIFT, size // MAX_SHARE) // LINE_BYTES
         try:
-            raw = filled(size + 64, contents)
+            raw = filled(size + LINE_BYTES * (lines + 1), contents)
         except MemoryError:
             self._budget.release(size)
             raise LaunchError(f"the host has no memory for an array of {size:,} bytes.") from None
-        start = -raw.ctypes.data % 64
+        shift = self._next // GAP * SHIFT_LINES % lines if lines else 0
+        start = -raw.ctypes.data % LINE_BYTES + shift * LINE_BYTES
         allocation = self._place(raw[start : start + size], reserved=size)
         if contents == "poison":
             with self._lock:
