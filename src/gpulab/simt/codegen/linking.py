@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable
 from dataclasses import astuple
 from functools import lru_cache
+from pathlib import Path
 
-from gpulab.cache import fingerprint, kernel_cache
+from gpulab.cache import fingerprint, kernel_cache, source_fingerprint
 from gpulab.compiler.elf import defined_symbols, undefined_symbols
 from gpulab.simt.codegen.object_files import merged
 from gpulab.simt.codegen.outlining import outlined
@@ -35,10 +36,10 @@ class UnitCompiler:
     """
 
     def __init__(self, compile_unit: Callable[[str], bytes], host: tuple[str, ...]) -> None:
-        self._compile, self._host = compile_unit, host
+        self._compile, self._identity = compile_unit, (*host, source_fingerprint([Path(__file__).parent]))
         self._units: dict[str, tuple[bytes, list[VectorOperation]]] = {}
         self._operations: dict[str, bytes] = {}  # object files by the name of an operation in them
-        self._entry = f"operations-{fingerprint(host)}"
+        self._entry = f"operations-{fingerprint(self._identity)}"
 
     def compile(self, text: str, libc: str) -> bytes:
         """Compile a module; return b"" if it calls functions outside of it and of `libc`, also a module."""
@@ -59,7 +60,7 @@ class UnitCompiler:
         if _KERNEL in text:
             return self._compiled(text)
         if text not in self._units:
-            key, store = f"unit-{fingerprint(self._host, text)}", kernel_cache()
+            key, store = f"unit-{fingerprint(self._identity, text)}", kernel_cache()
             entry = store.get(key) if store else None
             if entry is None:
                 code, operations = self._compiled(text)
