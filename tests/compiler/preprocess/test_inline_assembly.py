@@ -22,6 +22,7 @@ HARMLESS = {
     "assembly": LANE,
     "C linkage": 'extern "C" ' + LANE,
     "directives": "#include <cuda_fp16.h>\n # define N 4\n#if __CUDA_ARCH__ >= 800\n#endif\n" + LANE,
+    "include guard": "#ifndef _KERNEL_H_\n#define _KERNEL_H_\n#endif\n" + LANE,
     "pasting": "#define NAME(a) a ## _b\n" + LANE,
     "characters": "__device__ char c[] = {'C', '\\0', '\\n', '\"'};\n" + LANE,
 }
@@ -40,6 +41,8 @@ SUSPECT = {
     "constant array": 'asm("%0" :: "C"(text));',
     "constant array after a macro": '#define extern\nasm("%0" :: extern "C"(text));',
     "macro of a header": "asm(_CCCL_TO_STRING(a));",
+    "macro of a header under another name": "#define S _CCCL_TO_STRING\nasm(S(a));",
+    "macro of a header after a word of a directive": "#define S define _CCCL_TO_STRING\nasm(S(a));",
     "unclosed quote": "#error don't\n",
 }
 

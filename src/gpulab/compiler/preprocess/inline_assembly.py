@@ -42,17 +42,16 @@ def may_write_hash(source: SourceText, defines: Mapping[str, str]) -> bool:
         return True
 
     tokens = [*source.tokens, *(token for value in defines.values() for token in tokenize(value))]
-    names = {token.text for token in tokens if token.kind == "identifier"}
-    if any(_OF_HEADERS.fullmatch(name) for name in names - KNOWN_NAMES):
-        return True
-
     is_keyword = not ("extern" in defines or re.search(r"\bdefine\s+extern\b", text))
-    before = ""
+    second = before = ""
     for token in tokens:
         is_linkage = token.text == '"C"' and before == "extern" and is_keyword
         if token.kind == "raw" or (token.kind == "string" and "C" in token.text and not is_linkage):
             return True
         if token.kind in ("string", "character") and ("#" in token.text or not _CLOSED.fullmatch(token.text)):
             return True
-        before = token.text
+        is_guard = second in ("#", "%:") and before in ("ifdef", "ifndef", "define", "undef")
+        if _OF_HEADERS.fullmatch(token.text) and token.text not in KNOWN_NAMES and not is_guard:
+            return True
+        second, before = before, token.text
     return False
