@@ -72,15 +72,16 @@ format: $(VENV)/.dev ## put the code into the one format
 	$(BIN)/ruff format .
 
 # FOLDERS: copies of the repositories of benchmarks/compatibility, for first launches of their kernels.
-bench: $(VENV)/.bench ## measure the simulator beside its peers, grading, and the explorers' sliders
+bench: $(VENV)/.bench ## measure the simulator beside its peers, grading, kernel cells and sliders
 	@command -v oclgrind >/dev/null 2>&1 || \
 		echo "make bench: no oclgrind on PATH, so its row stays empty (Debian: apt install oclgrind)"
 	$(BIN)/python -m benchmarks $(ARGS)
 	$(BIN)/python -m benchmarks.first_launch
 	$(if $(FOLDERS),$(BIN)/python -m benchmarks.first_launch $(FOLDERS))
 	$(BIN)/python -m benchmarks.grading
-	@if command -v chromium >/dev/null 2>&1; then $(BIN)/python -m benchmarks.sliders; else \
-		echo "make bench: no chromium on PATH, so the sliders are not measured (Debian: apt install chromium)"; fi
+	@if command -v chromium >/dev/null 2>&1; then \
+		$(BIN)/python -m benchmarks.cell_times && $(BIN)/python -m benchmarks.sliders; else \
+		echo "make bench: no chromium on PATH, so JupyterLab is not measured (Debian: apt install chromium)"; fi
 
 clean: ## remove the environment, the demo and what tools leave (no gradebook, nothing of my-labs/)
 	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis

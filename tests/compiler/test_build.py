@@ -194,7 +194,7 @@ __global__ void wait_for_all(float* x)
         ("x[threadIdx.x] = 1;", [True]),
         ("undeclared = 1;", [True]),
         ("cuda::ptx::exit();", [False]),
-        ("\n#define PTX pt##x\ncuda::PTX::exit();", [True, False] * 2),  # `##`: to PTX first
+        ("\n#define PTX pt##x\ncuda::PTX::exit();", [True, False]),
     ],
 )
 def test_barriers_do_without_ptx_functions_where_they_can(
@@ -211,3 +211,28 @@ def test_barriers_do_without_ptx_functions_where_they_can(
     with pytest.raises(CompileError, match="undeclared") if "undeclared" in statement else nullcontext():
         compile_program(BARRIER.format(statement=statement))
     assert stood_in == runs
+
+
+def test_headers_that_a_source_needs_whole_are_not_narrowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_text, narrowed = nvrtc.compile_text, list[set[str]]()
+
+    def recording(text: str, options: Sequence[str], headers: Mapping[str, str], *rest: Any) -> Any:
+        narrowed.append({name for name in headers if name.startswith("cuda/")})
+        return compile_text(text, options, headers, *rest)
+
+    monkeypatch.setattr(nvrtc, "compile_text", recording)
+    monkeypatch.setattr(store, "load", lambda key: None)
+    largest = "const int values[] = {1, 2}; x[0] = *cuda::std::max_element(values, values + 2);"
+    compile_program(BARRIER.format(statement=largest))
+    compile_program(BARRIER.format(statement="x[0] = cuda::std::max({1, 2});"))
+    compile_program(
+        BARRIER.format(statement="x[0] = 1;").replace(
+            "barrier>\n", "barrier>\n#include <cuda/std/limits>\n", 1
+        )
+    )
+    assert ["cuda/std/__algorithm/max_element.h" in names for names in narrowed] == [
+        False,
+        True,
+        False,
+        False,
+    ]

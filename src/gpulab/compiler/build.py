@@ -19,8 +19,14 @@ from gpulab.compiler.preprocess.c_headers import (
     implicit_definitions,
     integer_overloads,
 )
-from gpulab.compiler.preprocess.headers import PTX_ALL, include_folders, own_headers
+from gpulab.compiler.preprocess.headers import (
+    include_folders,
+    is_of_libcuxx,
+    narrowed_headers,
+    own_headers,
+)
 from gpulab.compiler.preprocess.includes import CheckedText, check_source
+from gpulab.compiler.preprocess.inline_assembly import may_have_assembly, may_write_hash
 from gpulab.compiler.preprocess.options import check_options
 from gpulab.compiler.preprocess.phases import SourceText, read_source
 from gpulab.compiler.program import Program, check_name_expressions
@@ -34,10 +40,9 @@ __all__ = ["compile_program", "ptx_program"]
 _NO_CACHE = "--no-cache"
 # Cooperative groups then use their own type traits. NVRTC needs 0.9 s for those of libcu++.
 _GROUPS_ALONE = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
-_LIBCUXX = ("cuda/", "cub/", "thrust/")
-# With its limit for NVRTC, 16, the macros of libcu++'s type lists take 2 s to expand; nvcc has 10.
-_SHORT_TYPE_LISTS = "-D_CCCL_META_UNROLL_LIMIT=10"
-_LACKS_PTX = re.compile(r"\bcuda(?:::|/__)ptx\b")  # in an error, for lack of a part of <cuda/ptx>
+# With its limit for NVRTC, 16, the macros of libcu++'s type lists take 2 s to expand; longer lists are split.
+_SHORT_TYPE_LISTS = "-D_CCCL_META_UNROLL_LIMIT=2"
+_ABOUT_LIBCUXX = re.compile(r"\bcuda(?:::|/)|namespace \"cuda\"")  # in an error
 # An unfinished kernel always has names that are declared (177) or set (550) but never used: no warning helps.
 _SUPPRESS_UNUSED = "--diag-suppress=177,550"
 _INT128 = "--device-int128"  # nvcc has `__int128` without an option
@@ -126,15 +131,17 @@ def _compile(
         *([f"--pre-include={IMPLICIT_HEADER}"] if implicit else []),
     ]
 
+    # ptxas crashes on a line marker (`# 1 "file"`) in inline assembly.
+    to_ptx = [*flags, f"--gpu-architecture=compute_{arch}"]
     ptx = ""
-    if "asm" in checked.text or "##" in checked.text or "%:%:" in checked.text:
-        # ptxas crashes on a line marker (`# 1 "file"`) in inline assembly, so the PTX is checked first.
-        to_ptx = [*flags, f"--gpu-architecture=compute_{arch}"]
+    if may_have_assembly(checked.text) and may_write_hash(text, chosen.defines):
         ptx = _run(checked, to_ptx, headers, expressions).ptx
         _refuse_line_markers(ptx, text, folders)
 
     flags += [f"--gpu-architecture=sm_{arch}", "--ptxas-options=-v"]
     output = _run(checked, flags, headers, expressions)
+    if not output.ok and not ptx and "ptxas" in output.log and may_have_assembly(checked.text):
+        ptx = _run(checked, to_ptx, headers, expressions).ptx  # gives ptxas's messages their lines
     diagnostics = parse_log(output.log, text, ptx, folders)
     if not output.ok:
         errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
@@ -173,16 +180,16 @@ def _run_once(
 ) -> nvrtc.NvrtcOutput:
     """Run NVRTC with a part of NVIDIA's headers, and with all of them if the source needs more than the part.
 
-    Cooperative groups do without libcu++, and <cuda/barrier> without most of <cuda/ptx>.
+    Cooperative groups do without libcu++, and <cuda/barrier> without most of what it includes.
     """
     groups = any(name.startswith("cooperative_groups") for name in checked.headers)
-    alone = groups and not any(name.startswith(_LIBCUXX) for name in checked.headers)
+    alone = groups and not any(is_of_libcuxx(name) for name in checked.headers)
     fewer = [*flags, _GROUPS_ALONE] if alone else flags
-    output = nvrtc.compile_text(checked.text, fewer, headers, expressions)
-    if output.ok or not (alone or (PTX_ALL in headers and _LACKS_PTX.search(output.log))):
+    narrowed = narrowed_headers(checked.text, checked.headers)
+    output = nvrtc.compile_text(checked.text, fewer, {**headers, **narrowed}, expressions)
+    if output.ok or not (alone or (narrowed and _ABOUT_LIBCUXX.search(output.log))):
         return output
-    all_headers = {name: text for name, text in headers.items() if name != PTX_ALL}
-    return nvrtc.compile_text(checked.text, flags, all_headers, expressions)
+    return nvrtc.compile_text(checked.text, flags, headers, expressions)
 
 
 def ptx_program(text: str) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
         object_display,
         screen,
         stop,
+        warm_up,
     )
     from gpulab.notebook.magic import CudaMagics
 
@@ -35,3 +37,5 @@ def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
     launch_warnings.install()
     object_display.install(ipython)
     stop.install(ipython)
+    if screen.is_notebook(ipython) and not os.environ.get("GPULAB_GRADING"):
+        warm_up.start()

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -252,9 +253,19 @@ class _SampledColumns(PartialLaunch):
             parts[axis] = slice(position * length, min((position + 1) * length, extents[axis]))
         return tuple(reversed(parts))
 
+    @cached_property
+    def _must_write(self) -> Box:
+        """All points that a kernel must write."""
+        return self.problem.written_box(self.launch.shape)
+
+    @cached_property
+    def _work_per_point(self) -> int:
+        shape = self.launch.shape
+        return self.problem.work(shape) // self.problem.written_points(shape)
+
     def _owed(self, column: Column) -> Box:
         """Return those points of a column that a kernel must write."""
-        parts = zip(self._box(column), self.problem.written_box(self.launch.shape), strict=True)
+        parts = zip(self._box(column), self._must_write, strict=True)
         return tuple(
             slice(max(a.start, b.start), max(min(a.stop, b.stop), a.start, b.start)) for a, b in parts
         )
@@ -278,7 +289,7 @@ class _SampledColumns(PartialLaunch):
 
         found: list[Index] = []
         boundary: list[Index] = []
-        first, *inner = self.problem.written_box(self.launch.shape)
+        first, *inner = self._must_write
         length = len(self._bits)
         most = min(SEARCHED_ELEMENTS * length // self._bits.size, length)
         ends, drawn = np.array([0, length - 1]), self.rng.choice(length, most, replace=False)
@@ -299,9 +310,7 @@ class _SampledColumns(PartialLaunch):
 
     def _drawn_mesh(self, column: Column) -> list[npt.NDArray[np.int64]]:
         """Return indices of each axis of a box, at whose combinations values are compared."""
-        shape = self.launch.shape
-        each = self.problem.work(shape) // self.problem.written_points(shape)
-        points = min(COMPARED_POINTS, COMPARED_WORK // each)
+        points = min(COMPARED_POINTS, COMPARED_WORK // self._work_per_point)
         mesh = [np.arange(part.start, part.stop) for part in self._owed(column)]
         shortest_first = sorted(range(len(mesh)), key=lambda axis: len(mesh[axis]))
         for left, axis in zip(range(len(mesh), 0, -1), shortest_first, strict=True):

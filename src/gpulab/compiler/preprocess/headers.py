@@ -25,11 +25,12 @@ from gpulab.errors import UsageError
 __all__ = [
     "NVIDIA_HEADERS",
     "OWN_HEADERS",
-    "PTX_ALL",
     "allowed_headers",
     "header_of",
     "include_folders",
+    "is_of_libcuxx",
     "namespace_of",
+    "narrowed_headers",
     "nvidia_header",
     "own_headers",
 ]
@@ -85,12 +86,25 @@ _CUB_CLASSES = (
 _CUB_ALL = "cub/cub.cuh"  # see `own_headers`
 # Operators that CUB 3 has removed and that published kernels use, by name.
 _CUB_OPERATORS = {"Sum": "std::plus<>", "Max": "maximum<>", "Min": "minimum<>"}
-# <cuda/barrier> includes <cuda/ptx>, 3 MB of text, and uses only these of it; see `own_headers`.
-PTX_ALL = "cuda/ptx"
-_PTX_OF_BARRIERS = _paths(
-    "cuda/__ptx/instructions/{}.h",
-    "cp_async_bulk cp_async_bulk_commit_group cp_async_bulk_tensor cp_async_bulk_wait_group fence",
-)
+# Shorter texts of headers that libcu++'s barriers and atomic objects include, and of which these use little:
+# by name, the text and the words of a source that needs the whole header. See `narrowed_headers`.
+_WITH_BARRIERS = _paths("cuda/{}", "atomic barrier latch pipeline semaphore")
+_NO_MAXIMUM = """\
+#pragma once
+#include <cuda/std/detail/__config>
+#include <cuda/std/__cccl/prologue.h>
+_CCCL_BEGIN_NAMESPACE_CUDA_STD
+template <class _Iter, class _Comp> _CCCL_API constexpr _Iter __max_element(_Iter, _Iter, _Comp) = delete;
+template <class _Iter, class _Comp> _CCCL_API constexpr _Iter max_element(_Iter, _Iter, _Comp) = delete;
+_CCCL_END_NAMESPACE_CUDA_STD
+#include <cuda/std/__cccl/epilogue.h>
+"""
+_NARROWED = {
+    # <cuda/barrier> includes 3 MB of functions for single PTX instructions for its experimental part only.
+    "cuda/ptx": ("#undef __cccl_lib_experimental_ctk12_cp_async_exposure\n", ("ptx", "experimental")),
+    "cuda/std/__algorithm/max_element.h": (_NO_MAXIMUM, ("max_element",)),
+    "cuda/std/__limits/numeric_limits_ext.h": ("#pragma once\n", ("numeric_limits",)),
+}
 _CPP_STANDARD = _paths(
     "{}",
     "array bit complex concepts functional initializer_list numeric optional span tuple type_traits utility "
@@ -195,12 +209,11 @@ def own_headers(source: SourceText) -> dict[str, str]:
     """Return the texts of the headers that are written here, by name.
 
     NVIDIA's <cub/cub.cuh> includes all of CUB and takes many seconds. A kernel uses a class or two of it, so
-    that the one given here includes the headers of the classes that the source names. A source without "ptx"
-    uses <cuda/ptx> through <cuda/barrier> only.
+    that the one given here includes the headers of the classes that the source names.
     """
     used = {token.text for token in source.tokens if token.kind == "identifier"}
     names = [path for path in _CUB_CLASSES if _class_of(path) in used] or ["cub/util_type.cuh"]
-    lines = _include_lines(names)
+    lines = ["#pragma once", *(f"#include <{name}>" for name in names)]
     operators = [
         f"using {name} = ::cuda::{operator};"
         for name, operator in _CUB_OPERATORS.items()
@@ -209,14 +222,25 @@ def own_headers(source: SourceText) -> dict[str, str]:
     if operators:
         lines += ["#include <cuda/functional>", "#if CCCL_MAJOR_VERSION >= 3"]
         lines += ["namespace cub {", *operators, "}", "#endif"]
-    texts = {_CUB_ALL: lines}
-    if "ptx" not in source.text:
-        texts[PTX_ALL] = _include_lines(_PTX_OF_BARRIERS)
-    return {**OWN_HEADERS, **{name: "\n".join([*text, ""]) for name, text in texts.items()}}
+    return {**OWN_HEADERS, _CUB_ALL: "\n".join([*lines, ""])}
 
 
-def _include_lines(names: Iterable[str]) -> list[str]:
-    return ["#pragma once", *(f"#include <{name}>" for name in names)]
+def is_of_libcuxx(name: str) -> bool:
+    """Return True if a header is one of libcu++, CUB or Thrust, or includes one of these."""
+    return nvidia_header(name).startswith(("cuda/", "cub/", "thrust/"))
+
+
+def narrowed_headers(text: str, included: Iterable[str]) -> dict[str, str]:
+    """Return shorter texts of headers of libcu++ that a source uses little of, by name.
+
+    text: the source. included: the names of the headers that it includes.
+    """
+    of_libcuxx = {name for name in included if is_of_libcuxx(name)}
+    if not of_libcuxx or not of_libcuxx.issubset(_WITH_BARRIERS):
+        return {}
+    return {
+        name: header for name, (header, words) in _NARROWED.items() if not any(word in text for word in words)
+    }
 
 
 def _class_of(path: str) -> str:

@@ -18,7 +18,7 @@ from gpulab.compiler.preprocess.headers import allowed_headers
 from gpulab.compiler.preprocess.phases import SourceText, Token, tokenize
 from gpulab.errors import IncludeRefused
 
-__all__ = ["FORBIDDEN_NAMES", "CheckedText", "check_source"]
+__all__ = ["FORBIDDEN_NAMES", "KNOWN_NAMES", "CheckedText", "check_source"]
 
 DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif")
 TEXT_DIRECTIVES = ("error", "warning")  # followed by arbitrary text
@@ -47,7 +47,7 @@ PRAGMAS = (
 FORBIDDEN_NAMES = ("__has_include", "__has_include_next", "__has_embed")
 
 # Names that a condition that calls a macro may use in addition to the source's own macros (see `_condition`).
-_KNOWN_NAMES = frozenset(
+KNOWN_NAMES = frozenset(
     ("defined", "true", "false", "__cplusplus", "__CUDA_ARCH__", "__CUDACC__", "__CUDACC_RTC__")
 ) | frozenset(("__CUDACC_VER_MAJOR__", "__CUDACC_VER_MINOR__", "CUDA_VERSION", "CUDART_VERSION", "NDEBUG"))
 
@@ -208,7 +208,7 @@ def _condition(rest: str, macros: Mapping[str, list[_Definition]]) -> Iterator[s
             if token.text in macros:
                 seen.add(token.text)
                 todo += macros[token.text]
-            elif token.text not in _KNOWN_NAMES:
+            elif token.text not in KNOWN_NAMES:
                 unknown.add(token.text)
     if pastes:
         yield "this condition uses `##` or a backslash, which is refused; write the names in full."
