@@ -15,7 +15,7 @@ from gpulab.simt.codegen import jit
 from gpulab.simt.codegen.llvm_module import module_text
 from gpulab.simt.codegen.native import Specialization, compile_kernel, lower
 from gpulab.simt.ptx.parser import parse
-from gpulab.simt.runtime import launch
+from gpulab.simt.runtime.host_threads import HostThreads
 from tests.simt import ptx_harness
 from tests.simt.programs import simulator
 
@@ -338,7 +338,7 @@ def test_host_without_enough_stack_raises_launch_error(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(threading, "stack_size", reject)
     with pytest.raises(LaunchError):
-        launch.worker_pool(1 << 21)
+        HostThreads(2, 1 << 21)
 
 
 def test_lanes_delayed_by_a_lock_reach_the_next_barrier() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import cache
 from math import inf, prod
+from queue import Empty, SimpleQueue
 
 import numpy as np
 import numpy.typing as npt
@@ -25,56 +22,17 @@ from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.allocation import Memory
 from gpulab.simt.runtime.heap import DeviceHeap
 from gpulab.simt.runtime.heap_calls import HEAP_ROWS, HeapCalls
+from gpulab.simt.runtime.host_threads import cores, host_threads
 from gpulab.simt.runtime.worker import LaunchWorker
 
-__all__ = ["Fault", "GridLaunch", "LaunchOutcome", "PrintRecord", "launch", "worker_pool"]
+__all__ = ["Fault", "GridLaunch", "LaunchOutcome", "PrintRecord", "launch"]
 
 MEMORY_LIMIT = 1 << 30  # bytes of the host for the local memory of all cores
 THREAD_LIMIT = 1 << 29  # threads of one launch
 POLL_S = 0.1  # seconds between two checks of a running launch
 WORKER_S = 2e-4  # work for each thread that a launch wakes at its start; waking one takes up to 0.1 ms
 LATE_S = 1e-3  # seconds after which the other workers start, too
-_STARTING = threading.Lock()  # the stack size of new threads is a setting of the whole process
-
-
-def cores() -> int:
-    """Return the number of threads to simulate with: GPULAB_THREADS, or the host cores of this process."""
-    setting = os.environ.get("GPULAB_THREADS", "")
-    if setting.isdecimal() and int(setting) > 0:
-        return int(setting)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
-def worker_pool(stack: int) -> ThreadPoolExecutor:
-    """Return a pool with one thread per core, for kernels that need a stack of this size; it is reused.
-
-    The default stack has 8 MiB or less. Of a larger one, only pages that are used take memory. All threads
-    are started at once, because a task could not run if its thread failed to start later. Raises
-    `LaunchError` if they cannot be started.
-    """
-    count = cores()
-    pool = ThreadPoolExecutor(count, thread_name_prefix="gpulab")
-    started = threading.Barrier(count)  # so that every task needs a thread of its own
-    with _STARTING:
-        before = threading.stack_size()
-        try:
-            threading.stack_size(stack)
-            wait([pool.submit(started.wait) for _ in range(count)])
-        except (RuntimeError, ValueError) as error:
-            started.abort()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise LaunchError(
-                f"the simulator needs {stack >> 20} MiB of stack per core for this kernel, and the host "
-                f"cannot provide it ({error}); use a smaller kernel."
-            ) from error
-        finally:
-            threading.stack_size(before)
-    return pool
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=worker_pool.cache_clear)  # threads do not survive a fork
+_FAULT_KINDS = {code: name for name, code in layout.FAULTS.items()}
 
 
 @dataclass(frozen=True)
@@ -271,7 +229,8 @@ def _worker_count(request: GridLaunch, recorder: Recorder) -> int:
         )
 
     native = request.native
-    count = 1 if request.grid_barrier else min(recorder.cores or cores(), cores(), request.blocks)
+    available = cores()
+    count = 1 if request.grid_barrier else min(recorder.cores or available, available, request.blocks)
     needed = max(count, request.resident) * native.warps * WARP * native.local_bytes
     if needed > MEMORY_LIMIT:
         raise LaunchError(
@@ -283,17 +242,15 @@ def _worker_count(request: GridLaunch, recorder: Recorder) -> int:
 
 def _worker(request: GridLaunch, recorder: Recorder, fields: Mapping[str, int]) -> LaunchWorker:
     """Return a worker with these fields."""
-    worker = LaunchWorker(
+    return LaunchWorker(
         request.native,
         request.shared_bytes,
         request.prints,
         recorder.poison,
         recorder.attach,
         request.resident,
+        fields,
     )
-    for name, value in fields.items():
-        worker[name] = value
-    return worker
 
 
 def _run(
@@ -304,43 +261,47 @@ def _run(
     A short launch starts with fewer workers than there are, because waking a thread can take longer than the
     blocks that it would run. How long a launch takes is estimated from the last one.
     """
-    pool = worker_pool(1 << (native.stack_bytes - 1).bit_length())
+    threads = host_threads(1 << (native.stack_bytes - 1).bit_length())
     before, start = native.spent_s, time.process_time()
     waiting = [worker.words.ctypes.data for worker in workers]
-    first = min(max(native.block_s * blocks / WORKER_S, 1.0), len(waiting))
-    futures = [pool.submit(native.run, waiting.pop()) for _ in range(int(first))]
+    done: SimpleQueue[object] = SimpleQueue()
+    running = int(min(max(native.block_s * blocks / WORKER_S, 1.0), len(waiting)))
+    for _ in range(running):
+        threads.submit(native.run, waiting.pop(), done)
     try:
-        pending = set(futures)
-        while pending:
-            left = (native.patience_s - native.spent_s) / len(futures)
-            _, pending = wait(pending, timeout=min(max(left, 0.0), LATE_S if waiting else POLL_S))
+        while running:
+            left = (native.patience_s - native.spent_s) / running
+            try:
+                result = done.get(timeout=min(max(left, 0.0), LATE_S if waiting else POLL_S))
+                running -= 1
+                if isinstance(result, BaseException):
+                    raise result
+            except Empty:
+                while waiting:
+                    threads.submit(native.run, waiting.pop(), done)
+                    running += 1
             native.spent_s = before + time.process_time() - start
-            if pending and native.spent_s >= native.patience_s:
+            if running and native.spent_s >= native.patience_s:
                 native.optimize()
                 for worker in workers:
                     worker["warp"] = native.warp
-            while pending and waiting:
-                futures.append(pool.submit(native.run, waiting.pop()))
-                pending.add(futures[-1])
     except BaseException:
         common[1] = 1
-        wait(futures)
+        for _ in range(running):
+            done.get()
         raise
     native.block_s = (native.spent_s - before) / blocks if blocks else inf
-    for future in futures:
-        future.result()
 
 
 def _outcome(
     native: NativeKernel, workers: list[LaunchWorker], grid: tuple[int, int, int], block: tuple[int, int, int]
 ) -> LaunchOutcome:
     outcome = LaunchOutcome()
-    kinds = {code: name for name, code in layout.FAULTS.items()}
-    faults = [w for w in workers if w["fault"] and kinds[w["fault"]] != "stopped"]
+    faults = [w for w in workers if w["fault"] and _FAULT_KINDS[w["fault"]] != "stopped"]
     if faults:
         first = min(faults, key=lambda w: w["fault_block"])  # does not depend on timing
         thread = first["fault_warp"] * WARP + first["fault_lane"]
-        kind, address = kinds[first["fault"]], first["fault_address"]
+        kind, address = _FAULT_KINDS[first["fault"]], first["fault_address"]
         outcome.fault = Fault(
             kind,
             native.sites[first["fault_site"]],
@@ -358,9 +319,10 @@ def _outcome(
             unravel(first["warned_warp"] * WARP + first["warned_lane"], block),
         )
     for worker in workers:
-        used, limit = worker["printed_bytes"], worker["printed_limit"]
-        outcome.print_lost |= used > limit
-        outcome.printed += _records(worker.memory["printed"][: min(used, limit)].tobytes())
+        if used := worker["printed_bytes"]:
+            limit = worker["printed_limit"]
+            outcome.print_lost |= used > limit
+            outcome.printed += _records(worker.memory["printed"][: min(used, limit)].tobytes())
     outcome.printed.sort(key=lambda r: r.block)
     return outcome
 

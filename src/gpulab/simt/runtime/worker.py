@@ -40,6 +40,8 @@ class LaunchWorker:
         Called with the worker now, and again if its code gains access sites.
     resident : int
         Blocks of a cooperative launch, all of which the worker runs in turns; 0 for other launches.
+    fields : dict
+        Values of fields that the worker does not set itself.
     """
 
     def __init__(
@@ -49,7 +51,8 @@ class LaunchWorker:
         prints: bool,
         poison: int,
         attach: Callable[[LaunchWorker], None],
-        resident: int = 0,
+        resident: int,
+        fields: Mapping[str, int],
     ) -> None:
         threads = native.warps * WARP
         block_sizes = {
@@ -65,28 +68,32 @@ class LaunchWorker:
         sizes = {name: size * max(resident, 1) for name, size in block_sizes.items()}
         sizes |= {"printed": PRINT_BYTES if prints else 0}
 
-        self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
-        self.words[:] = 0
         arena = aligned(sum(sizes.values()))  # one array, since each one costs a launch some microseconds
         start, at = arena.ctypes.data, 0
-        self.memory = {}
+        self.memory, addresses = {}, {}
         for name, size in sizes.items():
             self.memory[name] = arena[at : at + size]
-            self[name] = start + at
+            addresses[name] = start + at
             at += size
         self.memory["votes"].fill(0)
         self.memory["local"].fill(POISON)  # so that a kernel cannot read what the host left there
-        if resident:
-            self._add_table(block_sizes, resident)
-        self["poison"] = poison
-        self["printed_limit"] = sizes["printed"]
-        self["warp"] = native.warp
-        self["fallback"] = native.fallback
 
         self.native = native
         self._attach = weakref.WeakMethod(attach)  # a recorder refers to its workers
         self._callback = weak_callback(_CALLBACK, self.compile_fallback)
-        self["compile_fallback"] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        values = {
+            **fields,
+            **addresses,
+            "poison": poison,
+            "printed_limit": sizes["printed"],
+            "warp": native.warp,
+            "fallback": native.fallback,
+            "compile_fallback": ctypes.cast(self._callback, ctypes.c_void_p).value or 0,
+        }
+        self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
+        self.words[:] = [values.get(name, 0) for name in layout.FIELDS]
+        if resident:
+            self._add_table(block_sizes, resident)
         self.reset_site_caches()
 
     def _add_table(self, sizes: Mapping[str, int], resident: int) -> None:
