@@ -23,7 +23,7 @@ class CompiledC(Engine):
     name = "C, time / cores"
 
     def __init__(self) -> None:
-        from gpulab.simt.runtime.launch import cores
+        from gpulab.simt.runtime.host_threads import cores
 
         self._cores = cores()
         compiler = shutil.which("gcc")
