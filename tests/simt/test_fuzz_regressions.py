@@ -51,6 +51,20 @@ def test_constant_factor_in_another_basic_block() -> None:
     np.testing.assert_array_equal(out, np.where(x > 3, x, 0))
 
 
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_index_that_wraps_in_a_row_without_active_lanes(row: int) -> None:
+    source = """__global__ void k(const float2* in, float* out, int n, int row) {
+        if (threadIdx.y != row || threadIdx.x > 4) return;
+        out[threadIdx.y * 8 + threadIdx.x] = in[(threadIdx.x + n * 255) & 63].x;
+    }"""
+    device = simulator()
+    x, out = np.arange(128, dtype=np.float32), device.zeros(24, np.float32)
+    device.compile(source)(1, (8, 3), (device.asarray(x), out, 5, row))
+    expected = np.zeros((3, 8), np.float32)
+    expected[row, :5] = x[2 * ((np.arange(5) - 5) % 64)]
+    np.testing.assert_array_equal(device.asnumpy(out), expected.ravel())
+
+
 def test_barrier_is_shared_by_both_codes_after_an_index_wraps() -> None:
     source = """__global__ void k(const double* in, double* out) {
         double d = in[(threadIdx.y - 2u) & 127];

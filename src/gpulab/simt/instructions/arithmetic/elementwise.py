@@ -7,6 +7,7 @@ and products with an affine result (see `gpulab.simt.analysis.divergence`) are e
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.codegen import suspension
@@ -187,9 +188,12 @@ def _unwrapped(
     """Check that the lanes of each row do not wrap around between its first and last lane.
 
     If they do, the base is computed from the first active lane. If the wrap is between active lanes, the
-    warp continues in the fallback code.
+    warp continues in the fallback code. Rows that agree have the base of the first lane that is active in
+    any of them.
     """
     b = cg.b
+    target = item.operands[0]
+    agree = isinstance(target, Reg) and cg.shape(target.name).common
     reach = value.stride * (cg.width - 1)
     compare = ("sge" if value.stride > 0 else "sle") if is_signed else ("uge" if value.stride > 0 else "ule")
     inside = ""
@@ -202,15 +206,10 @@ def _unwrapped(
     b.open(entry)
     b.branch(inside, on, wraps, likely=True)
     with cg.side_block(wraps):
-        mask = cg.mask_bits(item.predicate)
+        kind = "true" if is_signed else "false"
         widened = []
-        for number, ref in enumerate(value.refs):
-            part = mask
-            if cg.rows_per_warp > 1:
-                part = b.value(f"lshr i32 {mask}, {number * cg.width}")
-                part = b.value(f"and i32 {part}, {(1 << cg.width) - 1}")
-            kind = "true" if is_signed else "false"
-            row = (("i32", ref), ("i32", part), ("i32", str(value.stride)), ("i1", kind))
+        for ref, lanes in zip(value.refs, _active_lanes_of_rows(cg, item, agree), strict=True):
+            row = (("i32", ref), ("i32", lanes), ("i32", str(value.stride)), ("i1", kind))
             widened.append(b.call("sim_widen", "i64", ("ptr", "%ctx"), *row))
         fallback = b.new_label("apart")
         b.branch(b.value(f"icmp eq i64 {cg.load_field('wraps')}, 0"), on, fallback, likely=True)
@@ -218,3 +217,15 @@ def _unwrapped(
         suspension.enter_fallback(cg)
     b.open(on)
     return [b.phi("i64", (row, entry), (wide, wraps)) for row, wide in zip(refs, widened, strict=True)]
+
+
+def _active_lanes_of_rows(cg: CodegenContext, item: Instruction, agree: bool) -> list[str]:
+    """Return the active lanes of each row as an i32; if rows agree, those that are active in any row."""
+    b, mask = cg.b, cg.mask_bits(item.predicate)
+    if cg.rows_per_warp == 1:
+        return [mask]
+    shifted = [b.value(f"lshr i32 {mask}, {row * cg.width}") for row in range(cg.rows_per_warp)]
+    rows = [b.value(f"and i32 {row}, {(1 << cg.width) - 1}") for row in shifted]
+    if agree:
+        rows = [reduce(lambda first, other: b.value(f"or i32 {first}, {other}"), rows)] * len(rows)
+    return rows
