@@ -13,22 +13,19 @@ the first use of each part of gpulab.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import statistics
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.__main__ import machine
+from benchmarks.jupyterlab import notebook_page
 from benchmarks.simulators.report import machine_line
 
 psutil: Any = import_module("psutil")  # it is not typed
@@ -83,35 +80,6 @@ def cell_text(name: str, number: int) -> str:
     return re.sub(r"(__global__[^{]*\{)", rf"\1 {condition}", text, count=1)
 
 
-@contextmanager
-def notebook_page(cells: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """Open a notebook in JupyterLab in Chromium. Yield its page and the process of its kernel."""
-    from playwright.sync_api import sync_playwright
-
-    browsing: Any = import_module("tests.browser.conftest")  # the tests are not typed
-    opening: Any = import_module("tests.browser.test_kernel_cell")
-
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
-        formats: Any = nbformat.v4  # it is not typed
-        notebook = formats.new_notebook(
-            cells=[formats.new_code_cell(cell) for cell in cells],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        )
-        Path(folder, "cells.ipynb").write_text(formats.writes(notebook), encoding="utf-8")
-        os.environ["GPULAB_CACHE"] = str(Path(home, "kernels"))  # an empty cache
-        jupyter = browsing.Lab(Path(folder), Path(home))
-        try:
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=browsing.CHROMIUM, args=browsing.FLAGS)
-                page = opening.open_page(jupyter, browser, "cells.ipynb", 1200)
-                opening.run_cell(page, 0)
-                page.wait_for_timeout(READING_MS)
-                yield page, kernel_below(psutil.Process())
-                browser.close()
-        finally:
-            jupyter.stop()
-
-
 def kernel_below(process: Any) -> Any:
     """Return the kernel of a notebook among the descendants of a process."""
     children = process.children(recursive=True)
@@ -142,7 +110,10 @@ def run_timed(page: Any, kernel: Any, number: int, text: str) -> Sequence[float]
 def measure(rounds: int) -> Times:
     """Return the times of the cells in each round."""
     times: dict[str, list[Sequence[float]]] = {name: [] for name in CELLS}
-    with notebook_page(["%load_ext gpulab", *("" for _ in CELLS)]) as (page, kernel):
+    with notebook_page(["%load_ext gpulab", *("" for _ in CELLS)], 1200) as (page, run_cell):
+        run_cell(0)
+        page.wait_for_timeout(READING_MS)
+        kernel = kernel_below(psutil.Process())
         for number in range(rounds):
             for place, (name, measured) in enumerate(times.items(), start=1):
                 measured.append(run_timed(page, kernel, place, cell_text(name, number)))

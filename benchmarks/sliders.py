@@ -12,25 +12,22 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import random
 import re
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.__main__ import machine
+from benchmarks.jupyterlab import notebook_page
 from benchmarks.simulators.report import machine_line
 
 KERNELS = Path(__file__).parents[1] / "tests" / "kernels"
@@ -85,34 +82,14 @@ class SliderMoves:
 
 
 @contextmanager
-def notebook_page(lab: str, kernel: str) -> Iterator[tuple[Any, Any]]:
+def explorer_page(lab: str, kernel: str) -> Iterator[tuple[Any, Any]]:
     """Open a notebook with the lab's explorer. Yield the page and the output that contains it."""
-    from playwright.sync_api import sync_playwright
-
-    browsing: Any = import_module("tests.browser.conftest")  # the tests are not typed
-    cells_of: Any = import_module("tests.browser.test_kernel_cell")
-
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
-        text = (KERNELS / lab / "right" / f"{kernel}.cu").read_text(encoding="utf-8").removeprefix("// ")
-        cells = ["%load_ext gpulab\nimport gpulab", text, f'gpulab.explore("{lab}")']
-        formats: Any = nbformat.v4  # it is not typed
-        notebook = formats.new_notebook(
-            cells=[formats.new_code_cell(cell) for cell in cells],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        )
-        Path(folder, "explore.ipynb").write_text(formats.writes(notebook), encoding="utf-8")
-        os.environ["GPULAB_CACHE"] = str(Path(home, "kernels"))  # an empty cache
-        jupyter = browsing.Lab(Path(folder), Path(home))
-        try:
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=browsing.CHROMIUM, args=browsing.FLAGS)
-                page = cells_of.open_page(jupyter, browser, "explore.ipynb", 1600)
-                output = [cells_of.run_cell(page, number) for number in range(len(cells))][-1]
-                output.locator(".js-plotly-plot .scatterlayer .point").first.wait_for(timeout=WAIT_MS)
-                yield page, output
-                browser.close()
-        finally:
-            jupyter.stop()
+    text = (KERNELS / lab / "right" / f"{kernel}.cu").read_text(encoding="utf-8").removeprefix("// ")
+    cells = ["%load_ext gpulab\nimport gpulab", text, f'gpulab.explore("{lab}")']
+    with notebook_page(cells, 1600) as (page, run_cell):
+        output = [run_cell(number) for number in range(len(cells))][-1]
+        output.locator(".js-plotly-plot .scatterlayer .point").first.wait_for(timeout=WAIT_MS)
+        yield page, output
 
 
 def one_move(page: Any, output: Any, name: str, rng: random.Random) -> float | None:
@@ -137,7 +114,7 @@ def one_move(page: Any, output: Any, name: str, rng: random.Random) -> float | N
 
 def measure(lab: str, kernel: str, moves: int, rng: random.Random) -> Iterator[SliderMoves]:
     """Yield both rounds of one kernel."""
-    with notebook_page(lab, kernel) as (page, output):
+    with explorer_page(lab, kernel) as (page, output):
         for phase in ("before the curve is complete", "after the curve is complete"):
             if phase.startswith("after"):
                 output.locator(".widget-button").wait_for(state="hidden", timeout=WAIT_MS)

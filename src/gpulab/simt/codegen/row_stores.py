@@ -13,7 +13,7 @@ from gpulab.simt.codegen.ir import BITS, Builder, suffix, vector
 
 __all__ = ["store_row"]
 
-CHUNK_BYTES = 32  # of a vector register of AVX2
+CHUNK_BYTES = 32  # a vector register has this size with AVX2
 
 
 def store_row(b: Builder, ty: str, count: int, width: int, value: str, pointer: str, active: str) -> None:
