@@ -8,7 +8,7 @@ from gpulab.compiler import Resources, compile_program
 from gpulab.compiler.resources import constant_bytes, parse_report
 
 PTXAS_13 = """\
-/cell.cu(3): warning #1444-D: entity "f" was declared deprecated
+/gpulab/cell.cu(3): warning #1444-D: entity "f" was declared deprecated
 ptxas info    : 149 bytes gmem
 ptxas info    : Compiling entry function 'k2' for 'sm_90'
 ptxas info    : Function properties for k2

@@ -264,8 +264,6 @@ def _refuse_line_markers(ptx: str, text: SourceText, folders: Sequence[str]) -> 
 
 def _relative_path(path: str, folders: Sequence[str]) -> str:
     """Return a file name without folders of this machine: `cell.cu`, or a header below its include folder."""
-    if path == nvrtc.FILE_NAME:
-        return path.lstrip("/")
     for folder in sorted(folders, key=len, reverse=True):
         if path.startswith(folder):
             return path[len(folder) :].lstrip("/\\")

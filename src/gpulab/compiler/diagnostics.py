@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import pairwise, takewhile
+from pathlib import PurePosixPath
 
 from gpulab.compiler.mangling import demangled
 from gpulab.compiler.nvrtc import FILE_NAME, NAMES_FILE
@@ -270,7 +271,7 @@ def _clearer(text: str, folders: Iterable[str]) -> str:
     for folder in folders:
         for name in (folder, folder.replace("/", "\\")):
             text = text.replace(name + "/", "").replace(name + "\\", "").replace(name, "")
-    text = text.replace(FILE_NAME, FILE_NAME.lstrip("/"))
+    text = text.replace(FILE_NAME, PurePosixPath(FILE_NAME).name)
     if text.startswith("#error directive: "):
         return text.removeprefix("#error directive: ").strip().strip('"').replace('\\"', '"')
     return _clearer_beginning(text) or text

@@ -28,8 +28,10 @@ __all__ = [
     "version",
 ]
 
-# An absolute name, so that NVRTC does not prepend the working directory in `.file` and in the cubin.
-FILE_NAME = "/cell.cu"
+# An absolute name, so that NVRTC does not prepend the working directory in `.file` and in the cubin. It has a
+# folder, because NVRTC 13.5 reads past the end of a text if the folder is the root ("/cell.cu"): it then
+# repeats the working directory up to megabytes and in some compilations ends the process.
+FILE_NAME = "/gpulab/cell.cu"
 NAMES_FILE = "__nv_name_map"  # the file in which NVRTC reads name expressions, one `#pragma` for each
 
 # Time limit of one compilation, in seconds; a kernel takes well under one. NVRTC checks it between its passes

@@ -22,11 +22,11 @@ TEXT = """\
 \t.align\t128
 walk:
 .text.walk:
-\t//## File "/cell.cu", line 3
+\t//## File "/gpulab/cell.cu", line 3
 \t//## File ".nv_debug_ptx_txt", line 25
         /*0000*/                   LDC R1, c[0x0][0x28] ;
 .L_x_1:
-\t//## File "/cell.cu", line 5
+\t//## File "/gpulab/cell.cu", line 5
 \t//## File ".nv_debug_ptx_txt", line 40
         /*0010*/              @!P1 LDS.128 R4, [R2+0x10] ;
         /*0020*/                   BSSY B0, `(.L_x_2) ;
