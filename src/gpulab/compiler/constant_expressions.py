@@ -34,9 +34,10 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+_INTEGERS = frozenset(["char", "int", "long", "short", "signed", "size_t", "unsigned"])
 _PYTHON = {"/": "//", "true": "1", "false": "0"}  # tokens of C, as Python writes them
 MAX_DEPTH = 20  # macros that an expression may refer to, one through another
-MAX_VALUE = 1 << 20  # largest magnitude; above the bytes of shared memory of any GPU
+MAX_VALUE = 1 << 31  # largest magnitude
 MAX_TOKENS = 50  # longest expression that is evaluated, in tokens
 
 
@@ -95,6 +96,9 @@ def _expanded(tokens: Sequence[Token], values: NamedValues, depth: int) -> str |
         text: str | None = _PYTHON.get(token.text, token.text)
         if token.text == "(":
             end = closing_bracket(tokens, index) + 1
+            if {token.text for token in tokens[index + 1 : end - 1]} <= _INTEGERS:  # a cast
+                index = end
+                continue
             text = _in_brackets(_expanded(tokens[index + 1 : end - 1], values, depth))
         elif token.text == "?":
             colon = _colon(tokens, index)
@@ -137,7 +141,7 @@ def _evaluate(node: ast.expr) -> int:
         return -_evaluate(node.operand)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         left, right = _evaluate(node.left), _evaluate(node.right)
-        if isinstance(node.op, ast.LShift) and right > 20:
+        if isinstance(node.op, ast.LShift) and right > 31:
             raise ValueError
         return _OPERATORS[type(node.op)](left, right)
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:

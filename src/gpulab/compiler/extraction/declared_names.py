@@ -116,6 +116,8 @@ def function_name(head: Sequence[Token], *, constructor: bool = False) -> frozen
         if text == "operator":
             return frozenset(("operator",))
         if text == "(":
+            if name := _name_after_macro(head, index):
+                return name
             break
         if text in ("[", "{", "="):
             return frozenset()
@@ -133,6 +135,18 @@ def function_name(head: Sequence[Token], *, constructor: bool = False) -> frozen
         return frozenset()
     # A declaration has a type before the name; a call of a macro has none.
     return frozenset((head[index - 1].text,)) if index > 1 or constructor else frozenset()
+
+
+def _name_after_macro(head: Sequence[Token], bracket: int) -> frozenset[str]:
+    """Return `f` for `void BOUNDS(256) f(int x)`; nothing if the word before the bracket is the name.
+
+    bracket: the index of the first `(`. Macros are upper-case: `void f(int x) BOUNDS(256)` names `f`, too.
+    """
+    following = head[closing_bracket(head, bracket) + 1 :]
+    if not bracket or not head[bracket - 1].text.isupper() or not following:
+        return frozenset()
+    name = function_name(following, constructor=True) if following[0].kind == "identifier" else frozenset()
+    return frozenset() if any(map(str.isupper, name)) else name
 
 
 def alias_name(rest: Sequence[Token]) -> str:

@@ -368,32 +368,53 @@ def _qualifiers(items: Iterable[SourceItem]) -> dict[str, str]:
 def _launched_instances(
     items: Sequence[SourceItem], name: str, declared: set[str], qualifiers: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the instances `name<…>` of a template that host code launches, as far as they can be read.
+    """Yield the instances `name<…>` of a template in host code, as far as they can be read, launches first.
 
-    They include explicit instantiations. declared: the names that the cell declares; qualifiers: their
-    namespaces. Constants of the function that launches are replaced.
+    They include explicit instantiations, and instances that are passed to a function which launches them.
+    declared: the names that the cell declares; qualifiers: their namespaces. Constants of the function that
+    launches are replaced.
     """
     parameters = _parameters(items, name)
     needed = sum(not _has_default(each) for each in parameters)
     of_file = _file_values(items)
+    mentions = sorted(_mentions(items, name), key=lambda mention: not mention.is_launch)
+    for mention in mentions:
+        tokens = mention.item.tokens
+        values = _values_at(items, mention.item, mention.index, of_file)
+        arguments = [
+            _instance_argument(tokens, *places, declared, qualifiers, values)
+            for places in _argument_places(tokens, mention.index + 2, mention.end - 1)
+        ]
+        # Parameters that the call's arguments determine have no place in an instance's name.
+        is_complete = needed <= len(arguments) <= len(parameters)
+        if is_complete and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
+            yield f"{name}<{', '.join(arguments)}>"
+
+
+@dataclass(frozen=True)
+class _Mention:
+    """A place where host code names an instance: the index of its name, and that after its arguments."""
+
+    item: SourceItem
+    index: int
+    end: int
+    is_launch: bool
+
+
+def _mentions(items: Sequence[SourceItem], name: str) -> Iterator[_Mention]:
+    """Yield the places where a template's instances are launched, instantiated or passed to a function."""
     for item in items:
-        for index, token in enumerate(item.tokens[:-1]):
-            if token.text != name or item.tokens[index + 1].text != "<":
+        for index, (token, bracket) in enumerate(pairwise(item.tokens)):
+            if token.text != name or bracket.text != "<":
                 continue
             end = angle_end(item.tokens, index + 1)
-            # `template __global__ void k<float>(…);` is an explicit instantiation.
-            is_explicit = item.kind is ItemKind.KERNEL and item.tokens[1].text != "<"
-            if not (is_explicit or _is_launch(item.tokens, end)):
-                continue
-            values = _values_at(items, item, index, of_file)
-            arguments = [
-                _instance_argument(item.tokens, *places, declared, qualifiers, values)
-                for places in _argument_places(item.tokens, index + 2, end - 1)
-            ]
-            # Parameters that the call's arguments determine have no place in an instance's name.
-            is_complete = needed <= len(arguments) <= len(parameters)
-            if is_complete and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
-                yield f"{name}<{', '.join(arguments)}>"
+            if item.kind is ItemKind.KERNEL:  # `template __global__ void k<float>(…);`
+                if item.tokens[1].text != "<":
+                    yield _Mention(item, index, end, is_launch=True)
+            elif _is_launch(item.tokens, end):
+                yield _Mention(item, index, end, is_launch=True)
+            elif item.kind is ItemKind.HOST_FUNCTION:
+                yield _Mention(item, index, end, is_launch=False)
 
 
 def _argument_places(tokens: Sequence[Token], first: int, end: int) -> Iterator[tuple[int, int]]:
