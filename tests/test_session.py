@@ -26,6 +26,14 @@ def test_kernel_of_a_cell_is_returned_by_name() -> None:
     assert session.kernel("stencil.naive") is kernel
 
 
+def test_name_without_its_problem_is_answered_with_the_whole_name() -> None:
+    session.keep_cell(CELL, PythonDevice().kernel(lambda *args: None))
+    with pytest.raises(UsageError, match=r"no kernel `naive` .* Do you mean `stencil\.naive`\?"):
+        session.kernel("naive")
+    with pytest.raises(UsageError, match=r"no kernel `aive` .* Run its %%cuda cell first"):
+        session.kernel("aive")
+
+
 def test_cell_that_does_not_compile_removes_its_previous_kernel() -> None:
     session.keep_cell(CELL, PythonDevice().kernel(lambda *args: None))
     session.keep_cell(CELL)

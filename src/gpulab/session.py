@@ -167,9 +167,9 @@ def kernel(name: str) -> Kernel:
         raise UsageError(f"the cell of kernel `{name}` ran but did not compile. Correct it and run it again.")
 
     compiled = ", ".join(sorted(_KERNELS)) or "none"
-    raise UsageError(
-        f"no kernel `{name}` was compiled in this session (compiled: {compiled}). Run its %%cuda cell first."
-    )
+    of_problems = [each for each in sorted(_KERNELS) if each.endswith(f".{name}")]
+    advice = f"Do you mean `{of_problems[0]}`?" if of_problems else "Run its %%cuda cell first."
+    raise UsageError(f"no kernel `{name}` was compiled in this session (compiled: {compiled}). {advice}")
 
 
 def _compile(name: str) -> None:
