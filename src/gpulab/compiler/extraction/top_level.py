@@ -28,7 +28,7 @@ from gpulab.compiler.extraction.declared_names import (
 )
 from gpulab.compiler.preprocess.phases import SourceText, Token
 
-__all__ = ["ItemKind", "SourceItem", "items_of"]
+__all__ = ["NEEDED", "ItemKind", "SourceItem", "items_of"]
 
 
 class ItemKind(Enum):
@@ -49,6 +49,17 @@ class ItemKind(Enum):
     BRANCH = auto()  # `#else` or `#elif`
     CLOSING = auto()  # `#endif` or the `}` of a namespace
     OTHER = auto()
+
+
+# Kinds of items that a cell keeps only if it uses one of their names.
+NEEDED = (
+    ItemKind.DEVICE_FUNCTION,
+    ItemKind.TYPE,
+    ItemKind.DEVICE_VARIABLE,
+    ItemKind.CONSTANT,
+    ItemKind.MACRO,
+    ItemKind.UNDEF,
+)
 
 
 @dataclass(frozen=True)
