@@ -45,7 +45,7 @@ def barrier(cg: CodegenContext, block: Block, point: SuspendPoint) -> None:
 
     which, expected = _operands(cg, item)
     cg.instrumentation.on_barrier(cg, expected)
-    site = cg.add_site("waits at", "barrier", 0)
+    site = cg.barrier_sites[point.number] = cg.add_site("waits at", "barrier", 0)
     if "red" in item.parts:
         _vote(cg, item, mask, which)
     fields = {} if point.complete else {BARRIER: which, BLOCKED: "1", EXPECTED: expected}

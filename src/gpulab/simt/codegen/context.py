@@ -110,6 +110,7 @@ class CodegenContext(KernelContext):
 
     instrumentation: InstrumentationHooks = field(default_factory=InstrumentationHooks)
     prefetching: bool = True  # see `prefetching`; code that is compiled quickly has none
+    pairs_warps: bool = False  # see `warp_pairs`; only optimised code without instrumentation does
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,11 +134,12 @@ class CodegenContext(KernelContext):
 
         # Set while the function is lowered.
         self.uses_dispatcher = False  # one place in the code finds the next block with lanes
+        self.suspend_points: list[Any] = []  # see `suspension`
         self.saved_at: dict[str, int] = {}  # offset of each register in the warp's save area
         self.saved_bytes = 0
         self.loop_steps: dict[int, dict[str, Any]] | None = None  # see `prefetching`
         self.prefetched: dict[tuple[int, str], set[int]] = {}  # lines, by block and register
-        self.arrivals: list[tuple[str, str]] = []  # complete barriers: number, and label of the code there
+        self.arrivals: list[tuple[str, str, str, str]] = []  # at complete barriers, see `warp_loop`
         self.saved_before_loop: dict[int, tuple[str, ...]] = {}  # by first block; see `suspension`
         self.canonical_at: dict[str, int] = {}  # the same for the canonical form (see `suspension`)
         self.canonical_bytes = 0
@@ -146,6 +148,7 @@ class CodegenContext(KernelContext):
         self.save_area = ""  # pointer to the registers of the warp while it is suspended
         self.patience_slot = ""  # iterations of spin loops left before lanes yield
 
+        self.barrier_sites: dict[int, int] = {}  # by the number of the suspend point
         self.joint_loads: dict[tuple[int, int], Any] = {}  # see `joint_loads`; by block and instruction
 
     @cached_property

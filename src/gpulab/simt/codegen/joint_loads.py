@@ -8,17 +8,29 @@ copies the elements to a buffer, from which the loads then read.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
-from gpulab.simt.analysis.basic_blocks import writes
+from gpulab.simt.analysis.basic_blocks import registers_of, writes
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.addressing import AddressCheck, address, state_space, vector_width
 from gpulab.simt.codegen.context import FETCHED_BYTES, CodegenContext
-from gpulab.simt.codegen.ir import Value
+from gpulab.simt.codegen.ir import Builder, Value
 from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, Sym, type_size
 from gpulab.simt.runtime import layout
 
-__all__ = ["JointLoad", "joint_load"]
+__all__ = [
+    "ARITHMETIC",
+    "JointLoad",
+    "JointLoads",
+    "LoadSpan",
+    "SpanCheck",
+    "all_of",
+    "joint_load",
+    "loads_parameter",
+    "may_join",
+]
 
 MAX_SPANS = 16
 BUFFER_BYTES = FETCHED_BYTES - MAX_SPANS * 8 * WARP  # for the elements that are copied
@@ -34,12 +46,37 @@ ARITHMETIC = {
 ORDERED = {"volatile", "relaxed", "acquire", "mmio"}
 
 
-@dataclass
-class _Span:
+@dataclass(frozen=True)
+class SpanCheck:
+    """The check of a span.
+
+    Attributes
+    ----------
+    check : AddressCheck
+    offsets : list of str
+        Offset of each row in the allocation.
+    inside : str
+        An i1 that is true if all rows are in bounds.
+    """
+
+    check: AddressCheck
+    offsets: list[str]
+    inside: str
+
+    def pointers(self) -> list[str]:
+        """Emit the host pointer of each row."""
+        host = self.check.host_base()
+        return [self.check.host_pointer(host, offset) for offset in self.offsets]
+
+
+@dataclass(eq=False)
+class LoadSpan:
     """Loads of one size at constant distances from one register.
 
     Attributes
     ----------
+    memory : Mem
+        The address, without an offset.
     base : Value
         The register as an address.
     space : str
@@ -53,6 +90,7 @@ class _Span:
         Host pointers of the elements at offset `low`, one for each row.
     """
 
+    memory: Mem
     base: Value
     space: str
     size: int
@@ -60,6 +98,13 @@ class _Span:
     high: int
     site: int
     pointers: list[str] = field(default_factory=list)
+
+    def check(self, cg: CodegenContext, base: Value) -> SpanCheck:
+        """Emit the check that all loads are in bounds if `base` is the value of the register."""
+        check = AddressCheck(cg, _moved(cg, base, self.low), self.space, self.size, self.site, None)
+        check.span += self.high - self.low
+        check.load_bounds()
+        return SpanCheck(check, *check.check_rows())
 
     def row_bytes(self, width: int) -> int:
         """Return the bytes from the first element of a row to the end of its last one, over all loads."""
@@ -80,8 +125,8 @@ class JointLoad:
 
     site: int
     offset: int
-    span: _Span
-    batch: _Batch
+    span: LoadSpan
+    batch: JointLoads
 
     def pointers(self, cg: CodegenContext) -> list[str]:
         """Return the host pointers of the element of each row's first lane.
@@ -96,33 +141,24 @@ class JointLoad:
         return [cg.b.value(f"getelementptr i8, ptr {p}, i64 {distance}") for p in self.span.pointers]
 
 
-class _Batch:
+class JointLoads:
     """The loads that one check covers, in the order of the program."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.loads: list[JointLoad] = []
-        self.spans: list[_Span] = []
+        self.spans: list[LoadSpan] = []
 
     def check(self, cg: CodegenContext) -> None:
         """Emit the check, and the host pointers of all spans."""
         b = cg.b
-        checks, good = [], ""
-        for span in self.spans:
-            check = AddressCheck(cg, _moved(cg, span.base, span.low), span.space, span.size, span.site, None)
-            check.span += span.high - span.low
-            check.load_bounds()
-            offsets, inside = check.check_rows()
-            good = b.value(f"and i1 {good}, {inside}") if good else inside
-            checks.append((check, offsets))
+        checks = [span.check(cg, span.base) for span in self.spans]
+        good = all_of(b, [check.inside for check in checks])
         near, far, join = b.new_label("near"), b.new_label("far"), b.new_label("join")
         b.branch(good, near, far, likely=True)
 
-        found: list[list[str]] = []
         with cg.side_block(near):
-            for check, offsets in checks:
-                host = check.host_base()
-                found.append([check.host_pointer(host, offset) for offset in offsets])
+            found = [check.pointers() for check in checks]
             b.jump(join)
         with cg.side_block(far):
             copied = self.fetch(cg)
@@ -172,6 +208,11 @@ class _Batch:
         return pointers
 
 
+def all_of(b: Builder, conditions: Iterable[str]) -> str:
+    """Return the conjunction of conditions."""
+    return reduce(lambda first, second: b.value(f"and i1 {first}, {second}"), conditions)
+
+
 def joint_load(cg: CodegenContext, item: Instruction) -> JointLoad | None:
     """Return the joint load that the current instruction is; None if its addresses are checked alone."""
     place = cg.block_number, cg.instruction_index
@@ -186,15 +227,15 @@ def joint_load(cg: CodegenContext, item: Instruction) -> JointLoad | None:
 def _find(cg: CodegenContext) -> None:
     """Find the loads that can be checked at the current instruction, and number their sites."""
     block, first = cg.block_number, cg.instruction_index
-    batch = _Batch(f"joint_loads_{block}_{first}")
+    batch = JointLoads(f"joint_loads_{block}_{first}")
     bases: dict[tuple[str, str], Value] = {}
-    spans: dict[tuple[str, str, int, int], _Span] = {}
-    found: list[tuple[int, _Span, int]] = []
+    spans: dict[tuple[str, str, int, int], LoadSpan] = {}
+    found: list[tuple[int, LoadSpan, int]] = []
     changed: set[str] = set()
     code = cg.flow.blocks[block].code
     for index in range(first, len(code)):
         item = code[index]
-        if _may_join(item, changed):
+        if may_join(item) and not changed.intersection(registers_of(item.operands[1:])):
             space, memory, size = _parts(item)
             assert isinstance(memory.base, Reg)
             if (name := (memory.base.name, space)) not in bases:
@@ -204,7 +245,7 @@ def _find(cg: CodegenContext) -> None:
                 break
             assert isinstance(memory.offset, int)
             found.append((index, span, memory.offset))
-        elif item.op not in ARITHMETIC and not _loads_parameter(item):
+        elif item.op not in ARITHMETIC and not loads_parameter(item):
             break
         changed.update(writes(item))
 
@@ -223,13 +264,13 @@ def _find(cg: CodegenContext) -> None:
 
 
 def _add(
-    spans: dict[tuple[str, str, int, int], _Span],
-    batch: _Batch,
+    spans: dict[tuple[str, str, int, int], LoadSpan],
+    batch: JointLoads,
     base: Value,
     memory: Mem,
     space: str,
     size: int,
-) -> _Span | None:
+) -> LoadSpan | None:
     """Add a load to a span, or to a new one; return None if the batch cannot take it."""
     if base.kind == "varying" or (base.kind == "affine" and base.stride not in (0, size)):
         return None
@@ -240,7 +281,7 @@ def _add(
     span = spans.get(key)
     others = batch.spans
     if span is None or max(span.high, offset) - min(span.low, offset) > SPAN_BYTES:
-        span = _Span(base, space, size, offset, offset, -1)
+        span = LoadSpan(replace(memory, offset=0), base, space, size, offset, offset, -1)
     else:
         others = [s for s in others if s is not span]
     before = span.low, span.high
@@ -255,8 +296,8 @@ def _add(
     return span
 
 
-def _may_join(item: Instruction, changed: set[str]) -> bool:
-    """Return True for a load from a constant distance of a register that is not in `changed`."""
+def may_join(item: Instruction) -> bool:
+    """Return True for a load from a constant distance of a register."""
     if item.op != "ld" or item.predicate is not None or ORDERED.intersection(item.parts):
         return False
     if state_space(item) not in ("global", "shared"):
@@ -266,12 +307,11 @@ def _may_join(item: Instruction, changed: set[str]) -> bool:
         isinstance(memory, Mem)
         and not memory.rest
         and isinstance(memory.base, Reg)
-        and memory.base.name not in changed
         and isinstance(memory.offset, int)
     )
 
 
-def _loads_parameter(item: Instruction) -> bool:
+def loads_parameter(item: Instruction) -> bool:
     """Return True for a load of a parameter by its name, which accesses no array."""
     memory = item.operands[1] if len(item.operands) > 1 else None
     return (
@@ -300,7 +340,7 @@ def _width(cg: CodegenContext, base: Value) -> int:
     return cg.width if base.kind == "affine" else WARP
 
 
-def _row_step(cg: CodegenContext, span: _Span) -> int:
+def _row_step(cg: CodegenContext, span: LoadSpan) -> int:
     """Return the bytes from the copy of one row to that of the next; 0 for rows that are the same."""
     same = len(set(span.base.refs)) == 1
     return 0 if same else _rounded(span.row_bytes(_width(cg, span.base)))

@@ -13,7 +13,7 @@ from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.analysis.reconvergence import deferred_blocks, resume_order, target_sets
-from gpulab.simt.codegen import barriers, special_registers, suspension, warp_loop
+from gpulab.simt.codegen import barriers, special_registers, suspension, warp_loop, warp_pairs
 from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import MALFORMED, PSEUDO_HANDLERS, lower_instruction
 from gpulab.simt.codegen.ir import BITS, vector
@@ -45,11 +45,14 @@ class Lowering(CodegenContext):
         else:
             for number in sorted({n for f in frontier for n in f}):
                 self.suspended[number] = b.alloca("i32", "suspended", 4)
+        self.pairs: list[suspension.SuspendPoint] = []  # points from which two warps run at once
         self.fuel_slot = b.alloca("i32", "fuel", 4)
         self.patience_slot = b.alloca("i64", "patience", 8)
         self.prologue()
         for block in self.flow.blocks:
             self.block(block)
+        for point in self.pairs:
+            warp_pairs.emit_pair(self, point)
         if self.dispatchers:
             self.dispatcher()
         if self.arrivals:
@@ -125,6 +128,10 @@ class Lowering(CodegenContext):
         for point in self.suspend_points:
             self.invalidate_cache()
             b.open(f"resume{point.number}")
+            if warp_pairs.pairs_at(self, point):
+                self.pairs.append(point)
+                b.jump(f"pair{point.number}")
+                b.open(f"alone{point.number}")
             if point.barrier is None:
                 suspension.resume(self, point)
             else:

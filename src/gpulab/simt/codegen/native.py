@@ -304,6 +304,7 @@ def lower(
         sites=sites or [],
         instrumentation=instrumentation,
         prefetching=not compact,
+        pairs_warps=special.tier == "values" and not compact,
         table=table,
     )
     return lowering, lowering.function()

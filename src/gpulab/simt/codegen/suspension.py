@@ -28,12 +28,13 @@ from operator import or_
 from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.context import CodegenContext
-from gpulab.simt.codegen.ir import BITS, vector
+from gpulab.simt.codegen.ir import BITS, Value, vector
 from gpulab.simt.ptx.syntax import Imm, Instruction
 from gpulab.simt.runtime.layout import COMPLETE, FALLBACK, PATIENCE
 
 __all__ = [
     "SuspendPoint",
+    "arrive",
     "enter_fallback",
     "locate_save_area",
     "locate_state",
@@ -41,6 +42,8 @@ __all__ = [
     "restore",
     "resume",
     "save_before_loop",
+    "save_registers",
+    "saved_register",
     "suspend",
     "switch_lanes",
     "warp_state",
@@ -233,10 +236,10 @@ def _canonical_layout(cg: CodegenContext) -> tuple[dict[str, int], int]:
     return {name: start + 256 * n for n, name in enumerate(sorted(names))}, start + 256 * len(names)
 
 
-def locate_state(cg: CodegenContext) -> str:
-    """Return a pointer to the warp's state."""
+def locate_state(cg: CodegenContext, warp: str = "%warp") -> str:
+    """Return a pointer to the state of a warp."""
     b = cg.b
-    at = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, {STATE_BYTES}")
+    at = b.value(f"mul i64 {b.value(f'zext i32 {warp} to i64')}, {STATE_BYTES}")
     return b.value(f"getelementptr i8, ptr {cg.load_field('warps', 'ptr')}, i64 {at}")
 
 
@@ -248,20 +251,20 @@ def warp_state(cg: CodegenContext, offset: int) -> str:
 # -- saving and restoring registers -------------------------------------------------------------
 
 
-def _area(cg: CodegenContext, field: str, bytes_per_warp: int) -> str:
+def _area(cg: CodegenContext, field: str, bytes_per_warp: int, warp: str = "%warp") -> str:
     b = cg.b
-    offset = b.value(f"mul i64 {b.value('zext i32 %warp to i64')}, {bytes_per_warp}")
+    offset = b.value(f"mul i64 {b.value(f'zext i32 {warp} to i64')}, {bytes_per_warp}")
     return b.value(f"getelementptr i8, ptr {cg.load_field(field, 'ptr')}, i64 {offset}")
 
 
-def locate_save_area(cg: CodegenContext) -> str:
-    """Return a pointer to the save area of the warp."""
-    return _area(cg, "canonical" if cg.fallback else "saved", cg.saved_bytes)
+def locate_save_area(cg: CodegenContext, warp: str = "%warp") -> str:
+    """Return a pointer to the save area of a warp."""
+    return _area(cg, "canonical" if cg.fallback else "saved", cg.saved_bytes, warp)
 
 
 def _save(cg: CodegenContext, point: SuspendPoint) -> None:
     _save_suspended_masks(cg, cg.save_area, point.suspended)
-    _save_registers(cg, point.saved)
+    save_registers(cg, point.saved)
     _save_fuel(cg)
 
 
@@ -278,10 +281,11 @@ def save_before_loop(cg: CodegenContext, block: int, head: int) -> None:
     label = cg.b.new_label("enters")
     cg.b.jump(label)
     with cg.side_block(label):
-        _save_registers(cg, names)
+        save_registers(cg, names)
 
 
-def _save_registers(cg: CodegenContext, names: tuple[str, ...]) -> None:
+def save_registers(cg: CodegenContext, names: tuple[str, ...]) -> None:
+    """Store registers to the save area."""
     b = cg.b
     for name in names:
         value = cg.read(name)
@@ -309,18 +313,28 @@ def restore(cg: CodegenContext, point: SuspendPoint) -> None:
         mask = b.value(f"load i32, ptr {place}, align 4")
         b.line(f"store i32 {mask}, ptr {cg.suspended[block]}")
     for name in point.live:
-        ty, shape = cg.register_type(name), cg.shape(name)
-        for number, ref in enumerate(dict.fromkeys(cg.slot(name).refs)):
-            pointer = b.value(f"getelementptr i8, ptr {cg.save_area}, i64 {cg.saved_at[name] + 8 * number}")
-            if shape.kind == "varying" and ty == "i1":
-                loaded = cg.unpack_mask(b.value(f"load i32, ptr {pointer}, align 4"))
-                b.line(f"store {vector('i1')} {loaded}, ptr {ref}")
-            else:
-                full = vector(ty) if shape.kind == "varying" else ty
-                b.line(f"store {full} {b.value(f'load {full}, ptr {pointer}, align 1')}, ptr {ref}")
+        slot, value = cg.slot(name), saved_register(cg, name)
+        full = vector(slot.ty) if slot.kind == "varying" else slot.ty
+        for pointer, ref in dict(zip(slot.refs, value.refs, strict=True)).items():
+            b.line(f"store {full} {ref}, ptr {pointer}")
     mask = "-1" if point.complete else b.value(f"load i32, ptr {warp_state(cg, MASK)}")
     b.line(f"store i32 {mask}, ptr {cg.mask_slot}")
     b.line(f"store i32 {b.value(f'load i32, ptr {warp_state(cg, FUEL)}')}, ptr {cg.fuel_slot}")
+
+
+def saved_register(cg: CodegenContext, name: str) -> Value:
+    """Load a register from the save area."""
+    b, ty, shape = cg.b, cg.register_type(name), cg.shape(name)
+    rows = cg.rows_per_warp if shape.kind == "affine" else 1
+    refs = []
+    for number in range(1 if shape.common else rows):
+        pointer = b.value(f"getelementptr i8, ptr {cg.save_area}, i64 {cg.saved_at[name] + 8 * number}")
+        if shape.kind == "varying" and ty == "i1":
+            refs.append(cg.unpack_mask(b.value(f"load i32, ptr {pointer}, align 4")))
+        else:
+            full = vector(ty) if shape.kind == "varying" else ty
+            refs.append(b.value(f"load {full}, ptr {pointer}, align 1"))
+    return Value(ty, shape.kind, tuple(refs * rows if shape.common else refs), shape.stride)
 
 
 def enter_fallback(cg: CodegenContext) -> None:
@@ -362,10 +376,15 @@ def suspend(cg: CodegenContext, point: SuspendPoint, mask: str) -> None:
     if not point.complete:
         b.line(f"store i32 {mask}, ptr {warp_state(cg, MASK)}")
     if point.complete:
-        cg.arrivals.append((str(point.number), b.label))
-        b.jump("arrived")
+        arrive(cg, point, "%warp")
     else:
         b.line(f"ret i32 {point.number}")
+
+
+def arrive(cg: CodegenContext, point: SuspendPoint, warp: str) -> None:
+    """Continue with the next warp, after this one has arrived at a complete barrier."""
+    cg.arrivals.append((str(point.number), warp, cg.warp_state, cg.b.label))
+    cg.b.jump("arrived")
 
 
 def resume(cg: CodegenContext, point: SuspendPoint) -> None:

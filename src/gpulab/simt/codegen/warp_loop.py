@@ -10,6 +10,7 @@ the warp that runs.
 from __future__ import annotations
 
 from gpulab.simt.codegen.context import CodegenContext
+from gpulab.simt.codegen.ir import Builder
 from gpulab.simt.codegen.suspension import BLOCKED, RESUME, STATE_BYTES, warp_state
 from gpulab.simt.runtime.layout import field
 
@@ -23,14 +24,16 @@ def run_next_warp(cg: CodegenContext) -> None:
     b = cg.b
     cg.invalidate_cache()
     b.open("arrived")
-    barrier = b.phi("i32", *cg.arrivals)
+    barrier = b.phi("i32", *((number, label) for number, _, _, label in cg.arrivals))
+    warp = _merged(b, "i32", [(warp, label) for _, warp, _, label in cg.arrivals])
+    cg.warp_state = _merged(b, "ptr", [(state, label) for _, _, state, label in cg.arrivals])
     # All warps so far have arrived at `%place`, or this is the first one, and it is 0.
     b.branch(b.value(f"icmp eq i32 {barrier}, %place"), "agrees", "differs", likely=True)
     b.open("differs")
     b.branch(b.value("icmp eq i32 %place, 0"), "agrees", "returns")
     b.open("agrees")
     b.line(f"store i32 {barrier}, ptr {warp_state(cg, RESUME)}")
-    number = b.value("add i32 %warp, 1")
+    number = b.value(f"add i32 {warp}, 1")
     b.branch(b.value(f"icmp ult i32 {number}, {cg.constant('i32', 'warp_count')}"), "some", "all")
 
     b.open("some")
@@ -64,3 +67,9 @@ def run_next_warp(cg: CodegenContext) -> None:
         f"  %running = getelementptr i8, ptr %ctx, i64 {field('running')}",
         "  %warp = load i32, ptr %running",
     ]
+
+
+def _merged(b: Builder, ty: str, incoming: list[tuple[str, str]]) -> str:
+    """Return a phi of (value, label) pairs, or their value if it is the same."""
+    values = {value for value, _ in incoming}
+    return values.pop() if len(values) == 1 else b.phi(ty, *incoming)
