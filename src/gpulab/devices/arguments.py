@@ -23,6 +23,11 @@ _C_TYPES = {
     "int64": "long long",
 }
 _FLOATS: dict[int, Any] = {2: np.float16, 4: np.float32, 8: np.float64}
+_SIGNED: dict[int, Any] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+_UNSIGNED: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_TYPES = {"float": _FLOATS, "int": _SIGNED, "uint": _UNSIGNED, "word": _SIGNED}  # NumPy's, by kind and size
+_INTEGER = (int, np.integer, np.bool_)
+_NUMBER = (*_INTEGER, float, np.floating)
 
 
 def convert(
@@ -135,6 +140,8 @@ def _fits(element: str, dtype: np.dtype[Any]) -> bool:
 
 
 def _scalar(position: int, parameter: Parameter, value: Any) -> Any:
+    if type(value) is _TYPES.get(parameter.kind, {}).get(parameter.size):
+        return value  # the usual case, without a conversion
     label = f"argument {position} (`{parameter.name}`)"
     if isinstance(value, np.ndarray):
         is_struct = parameter.kind == "bytes" and value.nbytes == parameter.size
@@ -150,19 +157,21 @@ def _scalar(position: int, parameter: Parameter, value: Any) -> Any:
 
 
 def _integer(label: str, parameter: Parameter, value: Any) -> Any:
-    is_integer = isinstance(value, bool | np.bool_ | int | np.integer)
+    is_integer = isinstance(value, _INTEGER)
     if not is_integer and not (isinstance(value, float | np.floating) and float(value).is_integer()):
         raise LaunchError(f"{label} must be {_type(parameter)}, not {_described(value)}.")
     number = int(value)
     bits = 8 * parameter.size
     if not -(1 << (bits - 1)) <= number < 1 << bits:
         raise LaunchError(f"{label} must be {_type(parameter)}; {number} does not fit in {bits} bits.")
-    unsigned = np.dtype(f"u{parameter.size}").type(number % (1 << bits))
-    return unsigned if parameter.kind == "uint" else unsigned.view(f"i{parameter.size}")
+    number %= 1 << bits
+    if parameter.kind == "uint":
+        return _UNSIGNED[parameter.size](number)
+    return _SIGNED[parameter.size](number - (1 << bits) if number >> (bits - 1) else number)
 
 
 def _float(label: str, parameter: Parameter, value: Any) -> Any:
-    if not isinstance(value, bool | np.bool_ | int | np.integer | float | np.floating):
+    if not isinstance(value, _NUMBER):
         raise LaunchError(f"{label} must be {_type(parameter)}, not {_described(value)}.")
     too_large = f"{label} must be {_type(parameter)}; the value exceeds the largest one."
     try:

@@ -285,7 +285,7 @@ class SimulatedKernel(RecordableKernel):
             if isinstance(value, SimulatedArray):
                 data.extend(value.allocation.address.to_bytes(8, "little"))
             else:
-                data.extend(np.asarray(value).tobytes())
+                data.extend(value.tobytes())
         return bytes(data)
 
 

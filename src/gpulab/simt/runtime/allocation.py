@@ -23,6 +23,7 @@ __all__ = ["Allocation", "Memory"]
 
 GAP = 1 << 36  # bytes between allocations
 LINE_BYTES = 64  # bytes of a line of the host's caches, to which arrays are aligned
+PAGE_BYTES = 4096
 # Arrays of the same size would all begin at the same place of a page, and elements with the same index would
 # compete for the same lines of the host's caches. Each array therefore begins some lines after the last one.
 SHIFT_LINES = 397  # odd, so that many arrays begin at different places
@@ -81,13 +82,14 @@ class Memory:
         self._collect()
         self._budget.reserve(size)
         lines = min(MAX_SHIFT, size // MAX_SHARE) // LINE_BYTES
+        unit = PAGE_BYTES if lines * LINE_BYTES >= PAGE_BYTES else LINE_BYTES
         try:
-            raw = filled(size + LINE_BYTES * (lines + 1), contents)
+            raw = filled(size + LINE_BYTES * lines + unit, contents)
         except MemoryError:
             self._budget.release(size)
             raise LaunchError(f"the host has no memory for an array of {size:,} bytes.") from None
         shift = self._next // GAP * SHIFT_LINES % lines if lines else 0
-        start = -raw.ctypes.data % LINE_BYTES + shift * LINE_BYTES
+        start = -raw.ctypes.data % unit + shift * LINE_BYTES
         allocation = self._place(raw[start : start + size], reserved=size)
         if contents == "poison":
             with self._lock:

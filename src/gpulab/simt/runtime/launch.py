@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import inf, prod
 from queue import Empty, SimpleQueue
 
@@ -186,16 +187,17 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
 
     recorder.spare_rows = HEAP_ROWS if heap else 0
     recorder.prepare(native, request.shared_bytes, request.params)
-    allocations = recorder.table(request.memory)
-    free_rows = np.zeros((recorder.spare_rows, 4), np.uint64)
-    table = np.concatenate([allocations, free_rows]) if heap else allocations
+    allocations = table = recorder.table(request.memory)
+    if heap:
+        table = np.concatenate([allocations, np.zeros((recorder.spare_rows, 4), np.uint64)])
     common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
-    parameters = np.frombuffer(request.params or b"\0", np.uint8).copy()
+    common_address = common.ctypes.data
+    parameters = np.frombuffer(request.params or b"\0", np.uint8)
     symbols = np.array(request.symbols or [0], np.int64)
     grid_x, grid_y, grid_z = request.grid
     fields = {
-        "next_block": common.ctypes.data,
-        "stop": common.ctypes.data + 8,
+        "next_block": common_address,
+        "stop": common_address + 8,
         "blocks": request.blocks,
         "order": 0 if request.order is None else request.order.ctypes.data,
         "params": parameters.ctypes.data,
@@ -210,10 +212,14 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
         "texture_count": 0 if request.textures is None else len(request.textures),
         "budget": request.budget,
     }
-    workers = [_worker(request, recorder, fields) for _ in range(count)]
+    workers: list[LaunchWorker] = []
+    waiting = _made_workers(request, recorder, fields, count, workers)
+    calls = None
+    if heap:  # its calls refer to all workers
+        waiting = iter(list(waiting))
+        calls = HeapCalls(heap, recorder, table, workers)
 
-    calls = HeapCalls(heap, recorder, table, workers) if heap else None
-    _run(native, workers, common, request.blocks)
+    _run(native, waiting, count, workers, common, request.blocks)
     if calls and calls.error:
         raise calls.error
     return _outcome(native, workers, request.grid, request.block)
@@ -240,46 +246,61 @@ def _worker_count(request: GridLaunch, recorder: Recorder) -> int:
     return count
 
 
-def _worker(request: GridLaunch, recorder: Recorder, fields: Mapping[str, int]) -> LaunchWorker:
-    """Return a worker with these fields."""
-    return LaunchWorker(
-        request.native,
-        request.shared_bytes,
-        request.prints,
-        recorder.poison,
-        recorder.attach,
-        request.resident,
-        fields,
-    )
+def _made_workers(
+    request: GridLaunch,
+    recorder: Recorder,
+    fields: Mapping[str, int],
+    count: int,
+    workers: list[LaunchWorker],
+) -> Iterator[LaunchWorker]:
+    """Append one worker after the other to `workers`, and yield it, while those before it run already."""
+    for _ in range(count):
+        worker = LaunchWorker(
+            request.native,
+            request.shared_bytes,
+            request.prints,
+            recorder.poison,
+            recorder.attach,
+            request.resident,
+            fields,
+        )
+        workers.append(worker)
+        yield worker
 
 
 def _run(
-    native: NativeKernel, workers: list[LaunchWorker], common: npt.NDArray[np.int64], blocks: int
+    native: NativeKernel,
+    waiting: Iterator[LaunchWorker],
+    count: int,
+    workers: Sequence[LaunchWorker],
+    common: npt.NDArray[np.int64],
+    blocks: int,
 ) -> None:
     """Run all blocks; replace the code while it runs once it has proved worth optimising.
 
-    A short launch starts with fewer workers than there are, because waking a thread can take longer than the
-    blocks that it would run. How long a launch takes is estimated from the last one.
+    A short launch starts with fewer of the `count` waiting workers, because waking a thread can take longer
+    than the blocks that it would run. How long a launch takes is estimated from the last one.
     """
     threads = host_threads(1 << (native.stack_bytes - 1).bit_length())
     before, start = native.spent_s, time.process_time()
-    waiting = [worker.words.ctypes.data for worker in workers]
     done: SimpleQueue[object] = SimpleQueue()
-    running = int(min(max(native.block_s * blocks / WORKER_S, 1.0), len(waiting)))
-    for _ in range(running):
-        threads.submit(native.run, waiting.pop(), done)
+    running = 0
+    wanted = int(min(max(native.block_s * blocks / WORKER_S, 1.0), count))
     try:
-        while running:
+        while running or wanted:
+            for worker in islice(waiting, wanted):
+                threads.submit(native.run, worker.address, done)
+                running += 1
+            count, wanted = count - wanted, 0
+
             left = (native.patience_s - native.spent_s) / running
             try:
-                result = done.get(timeout=min(max(left, 0.0), LATE_S if waiting else POLL_S))
+                result = done.get(timeout=min(max(left, 0.0), LATE_S if count else POLL_S))
                 running -= 1
                 if isinstance(result, BaseException):
                     raise result
             except Empty:
-                while waiting:
-                    threads.submit(native.run, waiting.pop(), done)
-                    running += 1
+                wanted = count
             native.spent_s = before + time.process_time() - start
             if running and native.spent_s >= native.patience_s:
                 native.optimize()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -20,11 +23,11 @@ __all__ = ["LaunchWorker", "aligned", "weak_callback"]
 
 PRINT_BYTES = 1 << 20  # print buffer of a core; CUDA's default size
 _NUMBERS = {name: number for number, name in enumerate(layout.FIELDS)}
-_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_workers: weakref.WeakValueDictionary[int, LaunchWorker] = weakref.WeakValueDictionary()  # by address
 
 
 class LaunchWorker:
-    """The context of one core. `worker[name]` reads or writes a field of `layout.FIELDS`.
+    """The context of one core, at `address`. `worker[name]` reads or writes a field of `layout.FIELDS`.
 
     Parameters
     ----------
@@ -54,46 +57,38 @@ class LaunchWorker:
         resident: int,
         fields: Mapping[str, int],
     ) -> None:
-        threads = native.warps * WARP
-        block_sizes = {
-            "shared": shared_bytes + 64,
-            "local": threads * native.local_bytes,
-            "saved": native.warps * native.saved_bytes,
-            "canonical": native.warps * native.canonical_bytes,
-            "warps": native.warps * STATE_BYTES,
-            "arrivals": 16 * 8,
-            "votes": 16 * 32,
-        }
-        block_sizes = {name: -(-size // 64) * 64 for name, size in block_sizes.items()}
-        sizes = {name: size * max(resident, 1) for name, size in block_sizes.items()}
-        sizes |= {"printed": PRINT_BYTES if prints else 0}
-
-        arena = aligned(sum(sizes.values()))  # one array, since each one costs a launch some microseconds
-        start, at = arena.ctypes.data, 0
-        self.memory, addresses = {}, {}
-        for name, size in sizes.items():
-            self.memory[name] = arena[at : at + size]
-            addresses[name] = start + at
-            at += size
+        arena = _arena(
+            native.warps,
+            shared_bytes,
+            native.local_bytes,
+            native.saved_bytes,
+            native.canonical_bytes,
+            max(resident, 1),
+            PRINT_BYTES if prints else 0,
+        )
+        memory = aligned(arena.size)
+        start = memory.ctypes.data
+        self.memory = {name: memory[first:end] for name, (first, end) in arena.ranges.items()}
         self.memory["votes"].fill(0)
         self.memory["local"].fill(POISON)  # so that a kernel cannot read what the host left there
 
         self.native = native
         self._attach = weakref.WeakMethod(attach)  # a recorder refers to its workers
-        self._callback = weak_callback(_CALLBACK, self.compile_fallback)
         values = {
             **fields,
-            **addresses,
+            **{name: start + first for name, (first, _) in arena.ranges.items()},
             "poison": poison,
-            "printed_limit": sizes["printed"],
+            "printed_limit": PRINT_BYTES if prints else 0,
             "warp": native.warp,
             "fallback": native.fallback,
-            "compile_fallback": ctypes.cast(self._callback, ctypes.c_void_p).value or 0,
+            "compile_fallback": _COMPILE_FALLBACK,
         }
-        self.words = aligned(8 * len(layout.FIELDS)).view(np.int64)
+        self.words = self.memory["words"].view(np.int64)
         self.words[:] = [values.get(name, 0) for name in layout.FIELDS]
+        self.address = start + arena.ranges["words"][0]
+        _workers[self.address] = self
         if resident:
-            self._add_table(block_sizes, resident)
+            self._add_table(arena.block_sizes, resident)
         self.reset_site_caches()
 
     def _add_table(self, sizes: Mapping[str, int], resident: int) -> None:
@@ -115,8 +110,8 @@ class LaunchWorker:
         if (attach := self._attach()) is not None:
             attach(self)
 
-    def compile_fallback(self, _context: int) -> None:
-        """Compile the fallback code; called by running code when a warp has to continue there."""
+    def compile_fallback(self) -> None:
+        """Compile the fallback code, in which a warp has to continue."""
         self["fallback"] = self.native.compile_fallback()
         self.reset_site_caches()
 
@@ -125,6 +120,53 @@ class LaunchWorker:
 
     def __getitem__(self, name: str) -> int:
         return int(self.words[_NUMBERS[name]])
+
+
+@dataclass(frozen=True)
+class _Arena:
+    """The layout of the memory of a worker, one array, since each array costs a launch some microseconds.
+
+    Attributes
+    ----------
+    ranges : dict
+        First byte and end of each part, by the field of `layout.FIELDS` that holds its address; "words" are
+        the fields themselves.
+    block_sizes : dict
+        Bytes of one block of a cooperative launch.
+    size : int
+        Bytes of all parts.
+    """
+
+    ranges: dict[str, tuple[int, int]]
+    block_sizes: dict[str, int]
+    size: int
+
+
+@lru_cache(maxsize=256)
+def _arena(
+    warps: int, shared: int, local: int, saved: int, canonical: int, blocks: int, printed: int
+) -> _Arena:
+    """Return the layout for `blocks` resident blocks; the sizes are those of a block, a thread or a warp."""
+    block_sizes = {
+        "shared": shared + 64,
+        "local": warps * WARP * local,
+        "saved": warps * saved,
+        "canonical": warps * canonical,
+        "warps": warps * STATE_BYTES,
+        "arrivals": 16 * 8,
+        "votes": 16 * 32,
+    }
+    block_sizes = {name: _whole_lines(size) for name, size in block_sizes.items()}
+    sizes = {name: size * blocks for name, size in block_sizes.items()}
+    ends = list(accumulate({**sizes, "printed": printed}.values()))
+    ranges = dict(zip((*sizes, "printed"), zip((0, *ends), ends, strict=False), strict=True))
+    words = ends[-1], ends[-1] + 8 * len(layout.FIELDS)
+    return _Arena({**ranges, "words": words}, block_sizes, words[1])
+
+
+def _whole_lines(size: int) -> int:
+    """Round a size up to lines of the host's caches."""
+    return -(-size // 64) * 64
 
 
 def weak_callback(prototype: Any, method: Callable[..., None]) -> Any:
@@ -140,6 +182,16 @@ def weak_callback(prototype: Any, method: Callable[..., None]) -> Any:
             bound(*arguments)
 
     return prototype(call)
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _on_fallback(context: int) -> None:
+    """Compile the fallback code; running code calls this when a warp has to continue there."""
+    if (worker := _workers.get(context)) is not None:
+        worker.compile_fallback()
+
+
+_COMPILE_FALLBACK = ctypes.cast(_on_fallback, ctypes.c_void_p).value or 0
 
 
 def aligned(size: int) -> npt.NDArray[np.uint8]:
