@@ -161,16 +161,15 @@ class SimulatedKernel(RecordableKernel):
 
         if self._static_shared is None:
             self._static_shared = static_shared_bytes(self.module.ptx, self.entry)
-        key = Specialization(
-            block,
-            self._static_shared + shared_mem,
-            self.module.independent_threads,
-            recorder.tier,
-            recorder.forms,
-        )
-        if key not in self._native:
-            self._native[key] = compile_kernel(self.module.ptx, self.entry, key)
-        return self._native[key], key.shared_bytes
+        shared_bytes = self._static_shared + shared_mem
+        key = block, shared_bytes, recorder.tier, recorder.forms
+        native: NativeKernel | None = self._native.get(key)
+        if native is None:
+            special = Specialization(
+                block, shared_bytes, self.module.independent_threads, recorder.tier, recorder.forms
+            )
+            native = self._native[key] = compile_kernel(self.module.ptx, self.entry, special)
+        return native, shared_bytes
 
     def record(
         self,

@@ -299,6 +299,8 @@ def _run(
                 running -= 1
                 if isinstance(result, BaseException):
                     raise result
+                if running:
+                    continue  # the others are about to end
             except Empty:
                 wanted = count
             native.spent_s = before + time.process_time() - start

@@ -22,6 +22,7 @@ from gpulab.simt.runtime.host_memory import POISON
 __all__ = ["LaunchWorker", "aligned", "weak_callback"]
 
 PRINT_BYTES = 1 << 20  # print buffer of a core; CUDA's default size
+_ACCESSED = {"votes", "local", "printed", "words", "site_caches"}  # parts that Python accesses
 _NUMBERS = {name: number for number, name in enumerate(layout.FIELDS)}
 _workers: weakref.WeakValueDictionary[int, LaunchWorker] = weakref.WeakValueDictionary()  # by address
 
@@ -65,10 +66,13 @@ class LaunchWorker:
             native.canonical_bytes,
             max(resident, 1),
             PRINT_BYTES if prints else 0,
+            len(native.sites),
         )
         memory = aligned(arena.size)
         start = memory.ctypes.data
-        self.memory = {name: memory[first:end] for name, (first, end) in arena.ranges.items()}
+        self.memory = {
+            name: memory[first:end] for name, (first, end) in arena.ranges.items() if name in _ACCESSED
+        }
         self.memory["votes"].fill(0)
         self.memory["local"].fill(POISON)  # so that a kernel cannot read what the host left there
 
@@ -89,7 +93,7 @@ class LaunchWorker:
         _workers[self.address] = self
         if resident:
             self._add_table(arena.block_sizes, resident)
-        self.reset_site_caches()
+        self._empty_site_caches()
 
     def _add_table(self, sizes: Mapping[str, int], resident: int) -> None:
         """Make the table `resident` of `layout.FIELDS`; `sizes` are the bytes of one block by field."""
@@ -100,20 +104,19 @@ class LaunchWorker:
         self.memory["resident"] = table.reshape(-1).view(np.uint8)
         self["resident"] = table.ctypes.data
 
-    def reset_site_caches(self) -> None:
+    def _empty_site_caches(self) -> None:
         """Give every access site an empty cache of the allocation that it accessed last."""
-        caches = aligned(layout.SITE_CACHE_BYTES * max(len(self.native.sites), 1))
-        # An odd base address and a size of 0, so that no access lies inside.
-        caches.view(np.int64).reshape(-1, layout.SITE_CACHE_BYTES // 8)[:] = (1, 0, 0, 0, 0)
-        self.memory["site_caches"] = caches
+        caches = self.memory["site_caches"].view(np.int64)
+        caches[:] = _empty_caches(len(caches))
         self["site_caches"] = caches.ctypes.data
         if (attach := self._attach()) is not None:
             attach(self)
 
     def compile_fallback(self) -> None:
-        """Compile the fallback code, in which a warp has to continue."""
+        """Compile the fallback code, in which a warp has to continue; it has more access sites."""
         self["fallback"] = self.native.compile_fallback()
-        self.reset_site_caches()
+        self.memory["site_caches"] = aligned(layout.SITE_CACHE_BYTES * max(len(self.native.sites), 1))
+        self._empty_site_caches()
 
     def __setitem__(self, name: str, value: int) -> None:
         self.words[_NUMBERS[name]] = value
@@ -144,7 +147,7 @@ class _Arena:
 
 @lru_cache(maxsize=256)
 def _arena(
-    warps: int, shared: int, local: int, saved: int, canonical: int, blocks: int, printed: int
+    warps: int, shared: int, local: int, saved: int, canonical: int, blocks: int, printed: int, sites: int
 ) -> _Arena:
     """Return the layout for `blocks` resident blocks; the sizes are those of a block, a thread or a warp."""
     block_sizes = {
@@ -157,16 +160,30 @@ def _arena(
         "votes": 16 * 32,
     }
     block_sizes = {name: _whole_lines(size) for name, size in block_sizes.items()}
-    sizes = {name: size * blocks for name, size in block_sizes.items()}
-    ends = list(accumulate({**sizes, "printed": printed}.values()))
-    ranges = dict(zip((*sizes, "printed"), zip((0, *ends), ends, strict=False), strict=True))
-    words = ends[-1], ends[-1] + 8 * len(layout.FIELDS)
-    return _Arena({**ranges, "words": words}, block_sizes, words[1])
+    sizes = {
+        **{name: size * blocks for name, size in block_sizes.items()},
+        "printed": printed,
+        "words": 8 * len(layout.FIELDS),
+        "site_caches": layout.SITE_CACHE_BYTES * max(sites, 1),
+    }
+    ends = list(accumulate(map(_whole_lines, sizes.values())))
+    ranges = {
+        name: (first, first + size) for (name, size), first in zip(sizes.items(), (0, *ends), strict=False)
+    }
+    return _Arena(ranges, block_sizes, ends[-1])
 
 
 def _whole_lines(size: int) -> int:
     """Round a size up to lines of the host's caches."""
     return -(-size // 64) * 64
+
+
+@lru_cache(maxsize=256)
+def _empty_caches(words: int) -> npt.NDArray[np.int64]:
+    """Return empty caches: an odd base address and a size of 0, so that no access lies inside."""
+    caches = np.zeros(words, np.int64)
+    caches[:: layout.SITE_CACHE_BYTES // 8] = 1
+    return caches
 
 
 def weak_callback(prototype: Any, method: Callable[..., None]) -> Any:
