@@ -3,6 +3,7 @@
 AVX-512 has masked stores. Those of AVX2 take tens of internal operations on some processors, and there are
 none for elements of one or two bytes. Without AVX-512, a row whose lanes are all active is stored as a
 whole, and any other row by a function that stores 32 bytes at a time: as a whole if their lanes are active,
+as two overlapping halves if at least half of them are active and neighbours, as at the edge of an array, and
 otherwise under a mask.
 """
 
@@ -49,6 +50,7 @@ def _store_chunks(b: Builder, ty: str, count: int, width: int, value: str, point
     step = BITS[ty] // 8
     lanes = min(width, max(1, CHUNK_BYTES // (step * count)))
     elements = lanes * count
+    copy = b.alloca(vector(ty, elements), "copy")
     for first in range(0, width, lanes):
         part, place, bits = value, pointer, active
         if lanes < width:
@@ -65,6 +67,8 @@ def _store_chunks(b: Builder, ty: str, count: int, width: int, value: str, point
         b.open(others)
         b.branch(b.value(f"icmp eq i32 {bits}, 0"), stored, some)
         b.open(some)
+        if lanes > 1:
+            _store_halves(b, ty, elements, lanes, part, place, bits, copy, stored)
         single = ", ".join(f"i32 {1 << lane}" for lane in range(lanes) for _ in range(count))
         integers = vector("i32", elements)
         chosen = b.value(f"and {integers} {b.splat('i32', bits, elements)}, <{single}>")
@@ -73,6 +77,37 @@ def _store_chunks(b: Builder, ty: str, count: int, width: int, value: str, point
         b.jump(stored)
         b.open(stored)
     return ""
+
+
+def _store_halves(
+    b: Builder, ty: str, elements: int, lanes: int, part: str, place: str, bits: str, copy: str, stored: str
+) -> None:
+    """Emit the stores of a chunk of which at least half of the lanes, all neighbours, are active.
+
+    The chunk is copied to the stack. Half a chunk from its first active lane on, and half a chunk up to its
+    last one, are stored from there.
+    """
+    half = BITS[ty] // 8 * elements // 2
+    first = b.call("llvm.cttz.i32", "i32", ("i32", bits), ("i1", "true"))
+    number = b.call("llvm.ctpop.i32", "i32", ("i32", bits))
+    run = b.value(f"lshr i32 {bits}, {first}")
+    rest = b.value(f"and i32 {run}, {b.value(f'add i32 {run}, 1')}")
+    neighbours = b.value(f"icmp eq i32 {rest}, 0")
+    enough = b.value(f"icmp uge i32 {number}, {lanes // 2}")
+    halves, scattered = b.new_label("halves"), b.new_label("scattered")
+    b.branch(b.value(f"and i1 {neighbours}, {enough}"), halves, scattered)
+
+    b.open(halves)
+    b.line(f"store {vector(ty, elements)} {part}, ptr {copy}")
+    start = b.value(f"mul i32 {first}, {2 * half // lanes}")
+    length = b.value(f"mul i32 {number}, {2 * half // lanes}")
+    end = b.value(f"add i32 {start}, {b.value(f'sub i32 {length}, {half}')}")
+    for at in (start, end):
+        source, target = (b.value(f"getelementptr i8, ptr {p}, i32 {at}") for p in (copy, place))
+        moved = b.value(f"load {vector('i8', half)}, ptr {source}, align 1")
+        b.line(f"store {vector('i8', half)} {moved}, ptr {target}, align 1")
+    b.jump(stored)
+    b.open(scattered)
 
 
 def _are_all(b: Builder, bits: str, lanes: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf, prod
@@ -24,7 +24,7 @@ from gpulab.simt.runtime.allocation import Memory
 from gpulab.simt.runtime.heap import DeviceHeap
 from gpulab.simt.runtime.heap_calls import HEAP_ROWS, HeapCalls
 from gpulab.simt.runtime.host_threads import cores, host_threads
-from gpulab.simt.runtime.worker import LaunchWorker
+from gpulab.simt.runtime.worker import LaunchWorker, address_of, field_values
 
 __all__ = ["Fault", "GridLaunch", "LaunchOutcome", "PrintRecord", "launch"]
 
@@ -191,8 +191,8 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
     if heap:
         table = np.concatenate([allocations, np.zeros((recorder.spare_rows, 4), np.uint64)])
     common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
-    common_address = common.ctypes.data
-    parameters = np.frombuffer(request.params or b"\0", np.uint8)
+    common_address = address_of(common)
+    parameters = np.frombuffer(bytearray(request.params or b"\0"), np.uint8)
     symbols = np.array(request.symbols or [0], np.int64)
     grid_x, grid_y, grid_z = request.grid
     fields = {
@@ -200,20 +200,21 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
         "stop": common_address + 8,
         "blocks": request.blocks,
         "order": 0 if request.order is None else request.order.ctypes.data,
-        "params": parameters.ctypes.data,
+        "params": address_of(parameters),
         "grid_x": grid_x,
         "grid_y": grid_y,
         "grid_z": grid_z,
         "grid_barrier": request.grid_barrier,
-        "allocations": table.ctypes.data,
+        "allocations": address_of(table) if len(table) else 0,
         "allocation_count": len(allocations),
-        "symbols": symbols.ctypes.data,
+        "symbols": address_of(symbols),
         "textures": 0 if request.textures is None else request.textures.ctypes.data,
         "texture_count": 0 if request.textures is None else len(request.textures),
         "budget": request.budget,
+        "poison": recorder.poison,
     }
     workers: list[LaunchWorker] = []
-    waiting = _made_workers(request, recorder, fields, count, workers)
+    waiting = _made_workers(request, recorder, field_values(fields), count, workers)
     calls = None
     if heap:  # its calls refer to all workers
         waiting = iter(list(waiting))
@@ -249,7 +250,7 @@ def _worker_count(request: GridLaunch, recorder: Recorder) -> int:
 def _made_workers(
     request: GridLaunch,
     recorder: Recorder,
-    fields: Mapping[str, int],
+    fields: npt.NDArray[np.int64],
     count: int,
     workers: list[LaunchWorker],
 ) -> Iterator[LaunchWorker]:
@@ -259,8 +260,7 @@ def _made_workers(
             request.native,
             request.shared_bytes,
             request.prints,
-            recorder.poison,
-            recorder.attach,
+            recorder,
             request.resident,
             fields,
         )
