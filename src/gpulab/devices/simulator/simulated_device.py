@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gpulab.simt.analysis.basic_blocks import ControlFlow
     from gpulab.simt.codegen.native import NativeKernel
     from gpulab.simt.instrument.recorder import Recorder
+    from gpulab.simt.runtime.launch import LaunchOutcome
 
 __all__ = [
     "SimulatedDevice",
@@ -156,15 +157,16 @@ class SimulatedKernel(RecordableKernel):
         self, recorder: Recorder, block: tuple[int, int, int], shared_mem: int
     ) -> tuple[NativeKernel, int]:
         """Return the native code for launches with this block, and the shared bytes per block."""
-        from gpulab.simt.codegen.native import Specialization, compile_kernel
-        from gpulab.simt.codegen.variable_layout import static_shared_bytes
-
         if self._static_shared is None:
+            from gpulab.simt.codegen.variable_layout import static_shared_bytes
+
             self._static_shared = static_shared_bytes(self.module.ptx, self.entry)
         shared_bytes = self._static_shared + shared_mem
         key = block, shared_bytes, recorder.tier, recorder.forms
         native: NativeKernel | None = self._native.get(key)
         if native is None:
+            from gpulab.simt.codegen.native import Specialization, compile_kernel
+
             special = Specialization(
                 block, shared_bytes, self.module.independent_threads, recorder.tier, recorder.forms
             )
@@ -183,7 +185,6 @@ class SimulatedKernel(RecordableKernel):
     ) -> NativeKernel:
         from gpulab.simt.instrument.recorder import Recorder
         from gpulab.simt.runtime.launch import GridLaunch, launch
-        from gpulab.simt.runtime.printing import format_record
 
         grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
         # Without `arch`, registers are not checked: the simulator has no register limit.
@@ -224,13 +225,8 @@ class SimulatedKernel(RecordableKernel):
         if recorder.tier != "racecheck":  # only this tier records which elements the kernel writes
             self.device.memory.mark_written()
 
-        memory = self.device.memory
-        for record in outcome.printed:
-            text = format_record(memory.read_string(record.format), record.arguments, memory.read_string)
-            self.printed += text[: MAX_PRINTED - len(self.printed)]
-            if len(self.printed) == MAX_PRINTED:
-                outcome.print_lost = True
-                break
+        if outcome.printed:
+            self._print(outcome)
         if outcome.print_lost:
             self.printed += "\n(the buffer of printf was full; the rest of the output is lost)\n"
         if outcome.fault is not None:
@@ -238,6 +234,18 @@ class SimulatedKernel(RecordableKernel):
         if outcome.mixed_barriers is not None:
             self.warned = (explain_barriers(outcome.mixed_barriers),)
         return native
+
+    def _print(self, outcome: LaunchOutcome) -> None:
+        """Format what the kernel printed; what does not fit is lost."""
+        from gpulab.simt.runtime.printing import format_record
+
+        memory = self.device.memory
+        for record in outcome.printed:
+            text = format_record(memory.read_string(record.format), record.arguments, memory.read_string)
+            self.printed += text[: MAX_PRINTED - len(self.printed)]
+            if len(self.printed) == MAX_PRINTED:
+                outcome.print_lost = True
+                break
 
     def _grid_barrier(
         self,
@@ -267,6 +275,9 @@ class SimulatedKernel(RecordableKernel):
 
     def _addresses(self, names: list[str], packed: bytes) -> tuple[list[int], SimulatedArray | None]:
         """Return the addresses of symbols, and the array of the parameters if one of them refers to it."""
+        if not names:
+            return [], None
+
         from gpulab.simt.codegen.kernel_context import PARAMETERS
 
         variables = self.module.allocations
