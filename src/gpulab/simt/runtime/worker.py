@@ -62,6 +62,8 @@ class LaunchWorker:
         resident: int,
         fields: npt.NDArray[np.int64],
     ) -> None:
+        # The fallback code has more access sites, which are counted below: another worker may add both now.
+        fallback = native.fallback
         printed = PRINT_BYTES if prints else 0
         arena = _arena(
             native.warps,
@@ -87,7 +89,7 @@ class LaunchWorker:
         self.words[:] = fields
         self.words[arena.columns] = arena.offsets + start
         self["printed_limit"] = printed
-        self["warp"], self["fallback"] = native.warp, native.fallback
+        self["warp"], self["fallback"] = native.warp, fallback
         self["compile_fallback"] = _COMPILE_FALLBACK
         self.address = start + arena.ranges["words"][0]
         _workers[self.address] = self
