@@ -125,24 +125,80 @@ def test_launch_without_executed_blocks_counts_nothing() -> None:
     assert machine_counts(code_of(name), nothing).warps == 0
 
 
-def test_instructions_that_prepare_a_load_are_no_copies_of_a_loop() -> None:
-    rows = ("MOV 1", "R2UR 3", "R2UR 3", "LDG 3", "DSETP 4", "BRA 5", "IADD3 6", "BRA 7", "STG 8", "EXIT 9")
-    branches = {5: ("@P0", (8 * 16,)), 7: ("@P1", (1 * 16,))}
-    code = MachineCode("search", tuple(
-        MachineInstruction(16 * number, op, predicate, "", 0, int(row), targets)
-        for number, (op, row) in enumerate(map(str.split, rows))
-        for predicate, targets in [branches.get(number, ("", ()))]
+def machine_code(rows: str, branches: dict[int, tuple[str, int]]) -> MachineCode:
+    """Return code from opcodes and their PTX lines; `branches` gives the predicate and the target of some."""
+    return MachineCode("small", tuple(
+        MachineInstruction(16 * number, opcode, predicate, "", 0, int(line), targets)
+        for number, (opcode, line) in enumerate(row.split(":") for row in rows.split())
+        for predicate, targets in [
+            (branches[number][0], (16 * branches[number][1],)) if number in branches else ("", ())
+        ]
     ))  # fmt: skip
-    texts = (
-        ("mov.u32",),
-        ("ld.global.f64", "setp.ge.f64", "bra"),
-        ("add.s32", "bra"),
-        ("st.global.f64", "ret"),
+
+
+def ptx_blocks(*blocks: tuple[str, int, tuple[int, ...]], **groups: IterationGroups) -> list[PtxBlock]:
+    """Return blocks of full warps from opcodes, executions by warps and targets. Lines count from 1."""
+    result, row = [], 1
+    for number, (opcodes, warps, targets) in enumerate(blocks):
+        items = tuple(PtxInstruction(opcode, row + n) for n, opcode in enumerate(opcodes.split()))
+        row += len(items)
+        counted = {2: groups[f"of_{number}"]} if f"of_{number}" in groups else {}
+        result.append(PtxBlock(number, items, targets, warps, 32 * warps, 0, counted))
+    return result
+
+
+def executions(code: MachineCode, ptx: list[PtxBlock]) -> list[int]:
+    return [entry.warps for entry in machine_counts(code, ptx).executed]
+
+
+def test_instructions_that_prepare_a_load_are_no_copies_of_a_loop() -> None:
+    code = machine_code(
+        "MOV:1 R2UR:2 R2UR:2 LDG:2 DSETP:3 BRA:4 IADD3:5 BRA:6 STG:7 EXIT:8", {5: ("@P0", 8), 7: ("@P1", 1)}
     )
-    first, blocks = (1, 3, 6, 8), []
-    executed = ((1, (1,)), (3, (3, 2)), (2, (1, 3)), (1, ()))  # the search ends in its third iteration
-    for number, (opcodes, (warps, targets)) in enumerate(zip(texts, executed, strict=True)):
-        items = tuple(PtxInstruction(opcode, first[number] + n) for n, opcode in enumerate(opcodes))
-        blocks.append(PtxBlock(number, items, targets, warps, 32 * warps, 0))
-    counts = machine_counts(code, blocks)
-    assert [entry.warps for entry in counts.executed] == [1, 3, 3, 3, 3, 3, 2, 2, 1, 1]
+    search = ptx_blocks(  # it ends in its third iteration
+        ("mov.u32", 1, (1,)),
+        ("ld.global.f64 setp.ge.f64 bra", 3, (3, 2)),
+        ("add.s32 bra", 2, (1, 3)),
+        ("st.global.f64 ret", 1, ()),
+    )
+    assert executions(code, search) == [1, 3, 3, 3, 3, 3, 2, 2, 1, 1]
+
+
+# A loop of one load and one addition: four iterations in pairs.
+PAIRS = ptx_blocks(
+    ("mov.u32", 1, (1,)),
+    ("ld.global.f32 add.f32 setp.lt.s32 bra", 4, (1, 2)),
+    ("st.global.f32 ret", 1, ()),
+    of_1=IterationGroups(2, 64, 1, 32),
+)
+
+
+def test_other_instructions_of_the_line_of_a_load_are_no_copies_of_a_loop() -> None:
+    code = machine_code("MOV:1 LDG:2 LDG:2 PLOP3:2 FADD:3 FADD:3 ISETP:4 BRA:5 STG:6 EXIT:7", {7: ("@P0", 1)})
+    assert executions(code, PAIRS) == [1, *[2] * 7, 1, 1]
+
+
+def test_block_with_all_iterations_of_a_loop_repeats_for_the_loop_around_it() -> None:
+    code = machine_code(
+        "ISETP:1 BRA:2 IMAD:3 STS:4 BAR:5 LDS:6 LDS:6 FFMA:7 FFMA:7 BAR:10 BRA:12 STG:13 EXIT:14",
+        {1: ("@P0", 11), 10: ("@P1", 3)},
+    )
+    nested = ptx_blocks(
+        ("setp.eq.s32 bra", 3, (5, 1)),
+        ("mad.lo.s32", 3, (2,)),
+        ("st.shared.f32 bar.sync", 15, (3,)),
+        ("ld.shared.f32 fma.rn.f32 setp.ne.s32 bra", 30, (3, 4)),
+        ("bar.sync setp.lt.u32 bra", 15, (2, 5)),
+        ("st.global.f32 ret", 3, ()),
+        of_3=IterationGroups(15, 480, 15, 480),
+    )
+    assert executions(code, nested) == [3] * 3 + [15] * 8 + [3] * 2
+
+
+def test_exchange_in_parts_is_executed_by_no_converged_warp() -> None:
+    code = machine_code(
+        "LDG:1 BRA.DIV:2 SHFL:2 FADD:3 STG:4 EXIT:5 WARPSYNC:2 COLLECTIVE:2 SHFL:2 FADD:3 FADD:3 BRA:3",
+        {1: ("", 6), 11: ("", 4)},
+    )
+    exchange = ptx_blocks(("ld.global.f32 shfl.sync.bfly.b32 add.f32 st.global.f32 ret", 3, ()))
+    assert executions(code, exchange) == [3] * 6 + [0] * 6

@@ -102,8 +102,14 @@ class MachineFlow:
         return graph
 
     def _slow_paths(self) -> Iterator[int]:
-        """Yield the blocks that call a subroutine conditionally: only some operands need it."""
+        """Yield the blocks of slow paths.
+
+        They call a subroutine that only some operands need, or make an exchange between lanes in parts if not
+        all lanes of the warp have arrived.
+        """
         for block in self.blocks:
+            if block.instructions[-1].opcode.startswith("BRA.DIV"):
+                yield block.targets[-1]
             if block.calls is not None:
                 predecessors = [other for other in self.blocks if block.number in other.targets]
                 if any(len(other.targets) > 1 for other in predecessors):
@@ -113,7 +119,7 @@ class MachineFlow:
         for head, copies in self.match.unrolled.items():
             for machine, copy in copies.items():
                 yield graph.out(machine, copy.threads)
-                if machine in self.blocks[machine].targets:
+                if self._repeats(machine, head):
                     yield graph.edge(machine, machine, copy.threads - copy.first_threads)
 
             # The assembler tests again whether the loop runs at all. The PTX has tested it before, so no
@@ -124,6 +130,20 @@ class MachineFlow:
                     for target in inside:
                         if target in copies or set(self.blocks[target].targets) <= set(copies):
                             yield graph.edge(block.number, target)
+
+    def _repeats(self, machine: int, head: int) -> bool:
+        """Return True if a block with copies of a PTX loop's body branches back to itself for that loop.
+
+        A block with instructions from outside of the loop contains all of its iterations; the branch belongs
+        to the loop around it.
+        """
+        block = self.blocks[machine]
+        origins = {
+            self.match.block_of_row[item.ptx_line].number
+            for item in block.instructions
+            if item.op in ANCHORS and item.ptx_line in self.match.block_of_row
+        }
+        return machine in block.targets and origins <= self.match.loops[head]
 
     def _anchor_equations(self, graph: FlowGraph) -> Iterator[tuple[Equation, int]]:
         """Yield the equations of rule 4, each with its source line."""
@@ -195,10 +215,10 @@ class MachineFlow:
             if self.threads[sync] == self.threads[branch]:
                 graph.add(graph.out(after_sync(sync)) - graph.out(after_sync(branch)))
 
-        for copies in match.unrolled.values():
+        for head, copies in match.unrolled.items():
             for machine, copy in copies.items():
                 graph.add(graph.out(after_sync(machine), copy.warps))
-                if machine in self.blocks[machine].targets:
+                if self._repeats(machine, head):
                     graph.add(graph.edge(machine, machine, copy.warps - copy.first_warps))
 
         in_degree = Counter(target for block in match.ptx for target in dict.fromkeys(block.targets))

@@ -156,9 +156,19 @@ class PtxMatch:
         return loops
 
     def _copies(self, row: int) -> Counter[int]:
-        """Return the machine instructions in each machine block that execute a PTX line."""
-        placed = self.machine_of_row.get(row, ())
-        return Counter(number for number, item in placed if item.op not in PREPARATIONS)
+        """Return the machine instructions in each machine block that execute a PTX line.
+
+        They have the same opcode; the assembler may attribute others to the line that serve the loop itself.
+        """
+        placed = [
+            (number, item.op)
+            for number, item in self.machine_of_row.get(row, ())
+            if item.op not in PREPARATIONS
+        ]
+        if not placed:
+            return Counter()
+        [(executing, _)] = Counter(op for _, op in placed).most_common(1)
+        return Counter(number for number, op in placed if op == executing)
 
     @cached_property
     def unrolled_blocks(self) -> frozenset[int]:
