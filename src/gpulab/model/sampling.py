@@ -50,13 +50,16 @@ __all__ = [
     "record_launch",
 ]
 
-SAMPLED_INSTRUCTIONS = 1 << 20  # warp instructions that the blocks that run to their end execute, about
-SAMPLED_BLOCKS = 24  # upper bound of these blocks
+# Approximate number of warp instructions that the blocks that run to their end execute, and the upper bound
+# of these blocks: if all have the same work, and if their work differs.
+SAMPLED_EQUAL = 1 << 20, 24
+SAMPLED_UNEQUAL = 1 << 22, 128
 FEWEST_BLOCKS = 3  # lower bound: the work of blocks may increase or decrease over the grid
-SAMPLED_REQUESTS = 16  # requests of each access whose addresses are analysed
+SAMPLED_REQUESTS = 40  # requests of each access whose addresses are analysed
 TRACED_REQUESTS = 1 << 18  # approximate number of requests of a wave
-FEWEST_REQUESTS, MOST_REQUESTS = 24, 256  # traced requests of a warp
-TRACED_INSTRUCTIONS = 1200  # upper bound of the instructions of a warp
+FEWEST_REQUESTS, MOST_REQUESTS = 24, 4096  # traced requests of a warp
+# Upper bounds of the traced instructions of a warp: of all kernels, and for each of its requests.
+TRACED_INSTRUCTIONS, INSTRUCTIONS_PER_REQUEST = 1200, 5
 FEWEST_WAVES, MOST_WAVES = 2, 8  # of short blocks, traced before the wave that is evaluated
 
 
@@ -195,8 +198,7 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
     """Run the samples of a launch. Raise `UsageError` if no block fits on an SM of the GPU."""
     kernel = launch.kernel
     code = _machine_code(kernel, spec)
-    blocks = _blocks_to_run(launch)
-    recorder, work = _run_blocks(launch, blocks)
+    blocks, recorder, work = _sample_blocks(launch)
     # There is no assembler for compute capability 1.x any more, so its registers are estimated from PTX.
     old = spec.compute_capability < (2, 0)
     registers = register_pressure(kernel.flow) if old else kernel.resources.registers
@@ -294,7 +296,7 @@ def _shares(wave: TracedWave) -> dict[int, npt.NDArray[np.float64]]:
     warps, sites = len(wave.used) // wave.blocks, len(wave.sites)
     if not sites:
         return {}
-    blocks = np.unique(np.linspace(0, wave.blocks - 1, min(wave.blocks, SAMPLED_BLOCKS)).astype(int))
+    blocks = np.unique(np.linspace(0, wave.blocks - 1, min(wave.blocks, SAMPLED_EQUAL[1])).astype(int))
     counts = np.zeros((len(blocks), warps, sites))
     for number, block in enumerate(blocks):
         for warp in range(warps):
@@ -335,33 +337,45 @@ def _machine_code(kernel: RecordableKernel, spec: GpuSpec) -> MachineCode | None
     return machine_code(kernel.program, kernel.name)
 
 
-def _blocks_to_run(launch: SampledLaunch) -> BlockSample:
-    """Return the blocks that run to their end: about as many as execute `SAMPLED_INSTRUCTIONS`."""
-    (middle,) = sample_blocks(launch.grid, 1)
-    _, (instructions,) = _run_blocks(launch, middle)
+def _sample_blocks(launch: SampledLaunch) -> tuple[BlockSample, TraceRecorder, tuple[int, ...]]:
+    """Run some blocks to their end. Return them, the recorder, and the instructions of each block.
 
-    count = min(SAMPLED_INSTRUCTIONS // max(instructions, 1), SAMPLED_BLOCKS)
+    Blocks run one after the other: the sampled requests then depend on the launch only, not on how blocks are
+    distributed over threads. If the work of the blocks differs, more of them run.
+    """
+    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
+
+    recorders: dict[int, TraceRecorder] = {}
+    lengths = np.array([len(block.code) + 1 for block in launch.kernel.flow.blocks])
+
+    def run(sample: BlockSample) -> list[int]:
+        """Run those blocks of a sample that have not run, and return the instructions of each block."""
+        for number in sample.numbers.tolist():
+            if number not in recorders:
+                recorders[number] = launch.run(TraceRecorder(), np.array([number]))
+        return [int(recorders[number].blocks()[:, 0] @ lengths) for number in sample.numbers.tolist()]
+
+    (middle,) = sample_blocks(launch.grid, 1)
+    (instructions,) = run(middle)
+    sample = _blocks_of_about(launch, instructions, *SAMPLED_EQUAL)
+    work = run(sample)
+    if min(work) < max(work):
+        sample = _blocks_of_about(launch, sum(work) // len(work), *SAMPLED_UNEQUAL)
+        work = run(sample)
+
+    first, *others = (recorders[number] for number in sample.numbers.tolist())
+    first.workers = [worker for recorder in (first, *others) for worker in recorder.workers]
+    return sample, first, tuple(work)
+
+
+def _blocks_of_about(launch: SampledLaunch, each: int, instructions: int, most: int) -> BlockSample:
+    """Return at most `most` blocks, which execute about `instructions` if every block executes `each`."""
+    count = min(instructions // max(each, 1), most)
     if count < FEWEST_BLOCKS < launch.blocks:
         numbers = (2 * np.arange(FEWEST_BLOCKS) + 1) * launch.blocks // (2 * FEWEST_BLOCKS)
         return BlockSample(numbers, launch.blocks / FEWEST_BLOCKS)
     (sample,) = sample_blocks(launch.grid, max(count, 1))
     return sample
-
-
-def _run_blocks(launch: SampledLaunch, sample: BlockSample) -> tuple[TraceRecorder, tuple[int, ...]]:
-    """Run blocks to their end, one after the other. Return the recorder and the instructions of each block.
-
-    The sampled requests then depend on the launch only, not on how blocks are distributed over threads.
-    """
-    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder
-
-    recorders = [launch.run(TraceRecorder(), np.array([number])) for number in sample.numbers]
-    lengths = np.array([len(block.code) + 1 for block in launch.kernel.flow.blocks])
-    work = tuple(int(recorder.blocks()[:, 0] @ lengths) for recorder in recorders)
-
-    merged = recorders[0]
-    merged.workers = [worker for recorder in recorders for worker in recorder.workers]
-    return merged, work
 
 
 def _executed(
@@ -399,20 +413,29 @@ def _accesses(
         access = request.access
         item = _instruction(flow, access)
         row, updates = item.row, access.action == "updates"
-        step = max(len(request.masks) // SAMPLED_REQUESTS, 1)
+        chosen = _some(len(request.masks))
         sample = AccessSample(
             access.space,
             access.action == "reads",
             widths.get(row) or access.width,
             scale * request.made,
-            request.masks[::step],
-            request.addresses[::step],
+            request.masks[chosen],
+            request.addresses[chosen],
             updates,
             updates and "f" in item.parts[-1],  # such as f32 and bf16x2
         )
         joined = samples[row].joined(sample) if row in samples and _is_fragment(access) else sample
         samples[row] = joined
     return samples
+
+
+def _some(requests: int) -> npt.NDArray[np.int64]:
+    """Return the indices of a random sample of requests, in ascending order.
+
+    Blocks make the same requests in turn, so that requests at equal distances would not represent them.
+    """
+    random = np.random.default_rng(0)
+    return np.sort(random.choice(requests, min(requests, SAMPLED_REQUESTS), replace=False))
 
 
 def _is_fragment(access: AccessSite) -> bool:
@@ -444,7 +467,8 @@ def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[Tr
 def _trace(launch: SampledLaunch, first: int, blocks: int, requests: int) -> TracedWave:
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder, Wave
 
-    wave = Wave(first, blocks, requests, TRACED_INSTRUCTIONS)
+    instructions = max(TRACED_INSTRUCTIONS, INSTRUCTIONS_PER_REQUEST * requests)
+    wave = Wave(first, blocks, requests, instructions)
     trace = launch.run(TraceRecorder(wave), np.arange(first, first + blocks))
     flow = launch.kernel.flow
     return TracedWave(
@@ -490,7 +514,7 @@ def _traffic(
         CacheShape(spec.l2_bytes, architecture.l2_ways),
         sites=len(last.sites),
         turns=last.requests,
-        skip=0 if last.ended else last.requests // 2,
+        skip=0 if last.ended else int(np.median(_requests_of_warps(last))) // 2,
         windows=[min(in_flight.get(row or 0, usual), longest) for row, _ in last.sites],
         clusters=architecture.l2_clusters,
     )
@@ -506,10 +530,17 @@ def _traffic(
 
 def _turn_cycles(trace: TracedWave, sms: int) -> float:
     """Return the cycles in which L1 looks up the lines of a request of each warp of an SM, one per cycle."""
-    lines = trace.words[np.arange(trace.words.shape[1]) < trace.used[:, None]]
-    requests = max(int(np.count_nonzero(lines & np.uint64(32))), 1)
+    requests = max(int(_requests_of_warps(trace).sum()), 1)
     warps = len(trace.used) / min(sms, trace.blocks)
-    return max(warps * len(lines) / requests, 1.0)
+    return max(warps * int(trace.used.sum()) / requests, 1.0)
+
+
+def _requests_of_warps(trace: TracedWave) -> npt.NDArray[np.int64]:
+    """Return the traced requests of each warp; a word with bit 5 begins one."""
+    begins = trace.words & np.uint64(32) != 0
+    traced = np.arange(trace.words.shape[1]) < trace.used[:, None]
+    counts: npt.NDArray[np.int64] = np.count_nonzero(begins & traced, axis=1)
+    return counts
 
 
 def _wave(trace: TracedWave, sms: int) -> WaveTrace:
