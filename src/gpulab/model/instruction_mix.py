@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -55,21 +56,26 @@ def machine_blocks(
 ) -> list[CodeBlock]:
     """Return the basic blocks of machine code, with their executions by warps multiplied by `scale`.
 
+    A block is split where lanes that had diverged meet again, because fewer warps execute the rest of it.
     `addresses` has the addresses of a load from constant memory by a warp, by PTX row, where it is not one.
     """
-    runs, first = [], 0
+    parts: list[list[MachineInstruction]] = []
+    runs: list[int] = []
+    firsts, first = [], 0
     for block in code.blocks:
-        counts = executed[first : first + len(block.instructions)]
+        counts = [count.warps for count in executed[first : first + len(block.instructions)]]
         first += len(block.instructions)
-        runs.append(max((count.warps for count in counts), default=0))
-    before = _predecessors([block.targets for block in code.blocks], runs)
+        firsts.append(len(parts))
+        for warps, part in groupby(zip(counts, block.instructions, strict=True), key=lambda pair: pair[0]):
+            parts.append([item for _, item in part])
+            runs.append(warps)
+
+    targets: list[list[int]] = [[number + 1] for number in range(len(parts))]
+    for block, last in zip(code.blocks, [*firsts[1:], len(parts)], strict=True):
+        targets[last - 1] = [firsts[target] for target in block.targets]
     return [
-        CodeBlock(
-            tuple(_machine_operation(item, addresses) for item in block.instructions),
-            scale * float(count),
-            source,
-        )
-        for block, count, source in zip(code.blocks, runs, before, strict=True)
+        CodeBlock(tuple(_machine_operation(item, addresses) for item in part), scale * float(count), source)
+        for part, count, source in zip(parts, runs, _predecessors(targets, runs), strict=True)
     ]
 
 
