@@ -96,10 +96,9 @@ def test_lookups_of_scattered_stores_hide_the_cost_of_single_words() -> None:
     assert cost(128 * LANES, scattered, reads=False).l2_bytes == pytest.approx(expected)
 
 
-def test_scattered_store_takes_the_port_to_l2_for_each_address_and_sector() -> None:
-    assert cost(4 * LANES, reads=False).port == 1 + 4
-    assert cost(128 * LANES, reads=False).port == 32 + 32
-    assert cost(128 * LANES).port == 0
+def test_store_takes_a_cycle_of_the_port_for_each_sector_and_each_partial_line() -> None:
+    assert cost(4 * LANES, reads=False).l2.entering == 4
+    assert cost(128 * LANES, reads=False).l2.entering == 32 + 32
 
 
 def test_tags_look_up_a_line_per_cycle() -> None:

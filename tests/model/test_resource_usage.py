@@ -11,7 +11,13 @@ from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import SiteTraffic
 from gpulab.model.estimate import Work
-from gpulab.model.resource_usage import SHARED_STORE_CYCLES, AccessSample, LaunchSample, resource_usage
+from gpulab.model.resource_usage import (
+    FLOAT_ATOMIC_CYCLES,
+    SHARED_STORE_CYCLES,
+    AccessSample,
+    LaunchSample,
+    resource_usage,
+)
 from gpulab.model.warp_timing import CodeBlock, Operation
 
 SPEC = gpu("h200")
@@ -124,12 +130,16 @@ def test_warp_that_works_alone_determines_the_latency_of_its_block() -> None:
 
 
 def updates(
-    addresses: np.ndarray, *, combined: bool = False, reads: bool = False, changes: bool = True
+    addresses: np.ndarray,
+    *,
+    combined: bool = False,
+    reads: bool = False,
+    changes: bool = True,
+    floating: bool = False,
 ) -> float:
     """Return the cycles of L2 for six sampled requests to these addresses; each represents ten."""
-    sample = AccessSample(
-        "global", reads, 4, 60.0, np.full(6, 0xFFFFFFFF, np.uint32), addresses.astype(np.int64), changes
-    )
+    masks = np.full(6, 0xFFFFFFFF, np.uint32)
+    sample = AccessSample("global", reads, 4, 60.0, masks, addresses.astype(np.int64), changes, floating)
     code = (CodeBlock((Operation("load" if changes else "store", (), ("a",), SITE),), 60.0),)
     traced = LaunchSample((6, 1, 1), (32, 1, 1), 1, 32, code, {SITE: sample}, array_bytes=1 << 40)
     return work(replace(traced, combined=frozenset({SITE} if combined else ()))).atomic_cycles
@@ -144,8 +154,17 @@ def test_lanes_on_one_element_take_turns_unless_the_compiler_combines_them() -> 
     assert updates(SAME, combined=True) == pytest.approx(60 * TIMINGS.atomic_cycles)
 
 
-def test_elements_of_a_sector_are_updated_together_and_sectors_of_a_slice_in_turn() -> None:
+def test_elements_of_a_sector_are_updated_together_and_sectors_of_a_line_in_turn() -> None:
     assert updates(ROW) == pytest.approx(60 * 4 * TIMINGS.atomic_cycles)
+
+
+def test_lines_are_updated_in_two_slices() -> None:
+    assert updates(4 * ROW) == pytest.approx(60 * 16 * TIMINGS.atomic_cycles / 2)
+
+
+def test_floating_point_additions_to_different_sectors_overlap() -> None:
+    assert updates(SAME, combined=True, floating=True) == pytest.approx(60 * FLOAT_ATOMIC_CYCLES)
+    assert updates(ROW, floating=True) == pytest.approx(60 * 4 * TIMINGS.atomic_cycles)
 
 
 def test_stores_to_the_same_sector_take_turns_and_loads_do_not() -> None:

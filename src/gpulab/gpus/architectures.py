@@ -56,7 +56,7 @@ class Architecture:
     dram_burst_bytes : int
         Smallest transaction on the DRAM bus, in bytes.
     l2_clusters : int
-        Groups of SMs (GPCs) that each combine simultaneous requests for one line into one request to L2; 0 if
+        Groups of SMs that each combine simultaneous requests for one line into one request to L2; 0 if
         requests are not combined.
     l2_far_cycles : float
         Increase of the latency of L2 and DRAM for the half of L2 that is further away, over the mean of both

@@ -50,8 +50,9 @@ NO_CYCLES = L2Cycles()
 
 def cycles_of_load(traffic: SiteTraffic) -> L2Cycles:
     """Return the cycles for one request of a load, on average. A line from DRAM is looked up twice."""
-    missing = (traffic.l2 + traffic.dram) / traffic.requests
     lines = traffic.l2_lines / traffic.requests
+    # Some of the requests that wait for L2 wait for a line that another one has requested.
+    missing = min((traffic.l2 + traffic.dram) / traffic.requests, lines)
     entering = missing + PACKED_INPUT * max(lines - missing, 0.0)
     leaving = traffic.moved_bytes / SECTOR_BYTES / OUTPUT_SECTORS
     return L2Cycles(lines + traffic.filled_lines, entering, leaving)

@@ -44,6 +44,7 @@ from gpulab.model.warp_timing import (
 )
 
 __all__ = [
+    "FLOAT_ATOMIC_CYCLES",
     "SHARED_STORE_CYCLES",
     "AccessSample",
     "LaunchSample",
@@ -60,7 +61,8 @@ STORED_LINES_PER_PASS = 3
 # From the H200's counters, not from its times (docs/model.md, "Fitted figures").
 LINES_PER_PASS = 2  # lines of a load that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
-SLICE_BYTES = 512  # adjacent bytes in one slice of L2: 16 elements in 1 KiB have twice the rate of one
+SLICE_BYTES = 512  # adjacent bytes in one slice of L2 to which several warps store
+ATOMIC_BYTES = 1024  # adjacent bytes in two slices of L2, which execute atomic operations at the same time
 JOINED = 0.15  # share of the requests of several SMs for one sector that join one in flight, out of step
 L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently
 # Data that take this share of L2 less than `L2_RETAINED` are all still there when they are used in the same
@@ -223,9 +225,8 @@ class RequestCost:
     ----------
     passes : float
         Cycles of the SM's data path to L1 and shared memory.
-    tags, port : float
-        Cycles of the tags of L1, which look up a line per cycle, and of the SM's port to L2, which takes a
-        cycle for the address of a line that is written and one for each of its sectors.
+    tags : float
+        Cycles of the tags of L1, which look up a line per cycle.
     l2_bytes : float
         Time of L2, as the bytes that it could move in that time.
     dram_bytes : float
@@ -233,7 +234,8 @@ class RequestCost:
     levels : tuple of float
         Shares of the requests that wait for L1, L2 and DRAM.
     l2 : L2Cycles
-        Cycles of the parts of L2.
+        Cycles of the parts of L2. Those of its input are also cycles of the port through which the SM makes
+        the request.
     """
 
     passes: float
@@ -241,7 +243,6 @@ class RequestCost:
     dram_bytes: float = 0.0
     levels: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tags: float = 0.0
-    port: float = 0.0
     l2: L2Cycles = NO_CYCLES
 
     def in_l2(self, share: float) -> RequestCost:
@@ -371,7 +372,7 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     l1_cycles = max(
         sum(count * cost.passes for count, cost in served),
         sum(count * cost.tags for count, cost in served),
-        sum(count * cost.port for count, cost in served),
+        sum(count * cost.l2.entering for count, cost in served),
     )
 
     # At a barrier, the last warp of a block has waited for the turns of all others at L1. Turns that follow a
@@ -382,6 +383,7 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     if barriers:  # all warps of a block wait there for the one that has waited longest for its loads
         alone += _longest_wait(waits_by_site(sample.code, times), sample.shares) / (blocks * warps)
     exposed = barriers / max(waits, barriers) if barriers else 0.0
+    exposed *= _spread_of_waits(instructions, barriers)
     turn = l1_cycles / (blocks * warps)
 
     return Work(
@@ -396,7 +398,7 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         dram_bytes=sum(count * cost.dram_bytes for count, cost in served),
         l2_cycles=L2Cycles.total((count, cost.l2) for count, cost in served),
         atomic_cycles=_atomic_cycles(sample, architecture),
-        barrier_share=exposed * _spread_of_waits(instructions, barriers),
+        barrier_share=exposed,
         longest_chain=sample.longest_chain,
         busiest_sm=sample.busiest_sm,
     )
@@ -415,7 +417,6 @@ def _costs_without_site(architecture: Architecture) -> dict[str, RequestCost]:
             1.0,
             l2_bytes=architecture.l2_write_cost * LINE_BYTES,
             tags=1.0,
-            port=1.0 + sectors,
             l2=cycles_of_store(1.0, sectors, 0.0, 0.0),
         ),
     }
@@ -456,14 +457,17 @@ def _joined(sample: LaunchSample) -> float:
 def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
     """Return the cycles of L2 for the atomic operations on the piece of memory that most warps change.
 
-    A slice of L2 executes the operations on its sectors one after the other. Lanes that update one element
+    Two slices of L2 execute the operations on the lines of such a piece. The operations on one line take
+    turns, and additions of floating-point numbers to one sector take longer. Lanes that update one element
     are one operation if the compiler combines them; otherwise each of them is an operation.
     """
     cycles: defaultdict[int, float] = defaultdict(float)
     for site, pieces in _on_shared_pieces(sample, updates=True).items():
-        each = FLOAT_ATOMIC_CYCLES if sample.accesses[site].floating else architecture.atomic_cycles
-        for piece, (operations, _) in pieces.items():
-            cycles[piece] += operations * each
+        floating = sample.accesses[site].floating
+        for piece, (operations, sectors) in pieces.items():
+            lines = -(-sectors * SECTOR_BYTES // LINE_BYTES)
+            of_sector = FLOAT_ATOMIC_CYCLES / sectors if floating else 0.0
+            cycles[piece] += operations * max(architecture.atomic_cycles / min(lines, 2), of_sector)
     return max(cycles.values(), default=0.0)
 
 
@@ -497,13 +501,14 @@ def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int
     store to one sector are one operation.
     """
     result = {}
+    size = ATOMIC_BYTES if updates else SLICE_BYTES
     for site, count in sample.requests.items():
         access = sample.accesses[site]
         if access.reads or access.updates != updates or access.space == "shared" or len(access.masks) < 3:
             continue
         separate = updates and site not in sample.combined
         operations = [
-            _operations(row[active], separate)
+            _operations(row[active], size, separate)
             for active, row in zip(lanes(access.masks), access.addresses, strict=True)
         ]
         # Blocks usually change memory of their own. The first and the last third of the samples come from
@@ -511,7 +516,7 @@ def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int
         third = len(operations) // 3
         first, last = (sum(part, Counter()) for part in (operations[:third], operations[-third:]))
         touched = np.unique(access.addresses[lanes(access.masks)] // SECTOR_BYTES)
-        touched = touched * SECTOR_BYTES // SLICE_BYTES
+        touched = touched * SECTOR_BYTES // size
         result[site] = {
             piece: (count * number / third, int((touched == piece).sum()))
             for piece, number in (first & last).items()
@@ -519,8 +524,8 @@ def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int
     return result
 
 
-def _operations(addresses: npt.NDArray[np.int64], separate: bool) -> Counter[int]:
-    """Return the operations of one request by the piece of memory."""
+def _operations(addresses: npt.NDArray[np.int64], size: int, separate: bool) -> Counter[int]:
+    """Return the operations of one request by the piece of memory of `size` bytes."""
     elements, lanes_of_element = np.unique(addresses, return_counts=True)
     sectors: dict[int, int] = {}
     for element, number in zip(elements.tolist(), lanes_of_element.tolist(), strict=True):
@@ -528,7 +533,7 @@ def _operations(addresses: npt.NDArray[np.int64], separate: bool) -> Counter[int
         sectors[sector] = max(sectors.get(sector, 1), number if separate else 1)
     pieces: Counter[int] = Counter()
     for sector, number in sectors.items():
-        pieces[sector * SECTOR_BYTES // SLICE_BYTES] += number
+        pieces[sector * SECTOR_BYTES // size] += number
     return pieces
 
 
@@ -615,7 +620,7 @@ def _cached_cost(
     dram = traffic.dram_bytes + SECTOR_BYTES * completing
     if access.reads:
         l2 = cycles_of_load(traffic)
-        return RequestCost(passes, traffic.l2_bytes, dram, traffic.levels, tags, l2=l2)
+        return RequestCost(passes, traffic.l2_bytes, dram, traffic.levels, tags, l2)
 
     # A part of the sectors joins earlier stores.
     moved, sent_lines = traffic.moved_bytes, traffic.l2_lines / traffic.requests
@@ -625,7 +630,7 @@ def _cached_cost(
     parts = architecture.l2_part_bytes * partial
     l2_bytes = max(traffic.l2_bytes, cost * moved + parts, cost * LOOKUP_BYTES * sent_lines)
     l2 = cycles_of_store(sent_lines, sent, partial, traffic.filled_lines)
-    return RequestCost(passes, l2_bytes, dram, traffic.levels, tags, sent_lines + sent, l2)
+    return RequestCost(passes, l2_bytes, dram, traffic.levels, tags, l2)
 
 
 def _mean(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:
