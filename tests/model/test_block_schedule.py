@@ -31,7 +31,12 @@ def test_short_blocks_do_not_shorten_a_launch() -> None:
 def test_blocks_of_one_sm_share_it() -> None:
     chain, busiest = schedule_stretch(8, range(8), (9, 1, 1, 1, 1, 1, 1, 1), 2, 4)
     assert chain == 9 / 2
-    assert busiest == 9 / (4 * 2)
+    assert busiest == (9 + 3) / (4 * 2)
+
+
+def test_sm_that_is_free_first_gets_the_blocks_that_do_not_fit_at_once() -> None:
+    _, busiest = schedule_stretch(8, range(8), (5, 1, 1, 1, 1, 1, 1, 1), 2, 2)
+    assert busiest == 6 / (4 * 1.5)
 
 
 def test_long_launch_is_not_stretched() -> None:

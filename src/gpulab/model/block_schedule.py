@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heapreplace
+from heapq import heapify, heapreplace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,17 +39,24 @@ def schedule_stretch(
     at = np.asarray(numbers)
     each = np.asarray(work, float)[np.searchsorted((at[1:] + at[:-1]) / 2, np.arange(blocks))]
     mean = float(each.mean())
-    # The blocks of an SM share it, so for its units it is one server that executes them one after the other.
     # Short blocks, at the boundary of a problem, are too few to let the others begin earlier.
     chain, busiest = (
-        max(_last_end(each, servers) / (-(-blocks // servers) * mean), 1.0) for servers in (slots, sms)
+        max(_last_end(each, servers, together) / (-(-blocks // servers) * mean), 1.0)
+        # The blocks of an SM share it: for its units it is one server that executes them one after the other.
+        for servers, together in ((slots, 1), (sms, resident))
     )
     return chain, busiest
 
 
-def _last_end(work: npt.NDArray[np.float64], servers: int) -> float:
-    """Return when the last block ends, if each begins on the server that is free first."""
-    free = [0.0] * min(servers, len(work))
-    for amount in work.tolist():
+def _last_end(work: npt.NDArray[np.float64], servers: int, together: int) -> float:
+    """Return when the last block ends.
+
+    Each server gets `together` blocks at the start, whatever their work. Each of the others begins on the
+    server that is free first.
+    """
+    first = work[: servers * together]
+    free = [float(first[server::servers].sum()) for server in range(min(servers, len(first)))]
+    heapify(free)
+    for amount in work[len(first) :].tolist():
         heapreplace(free, free[0] + amount)
     return max(free)
