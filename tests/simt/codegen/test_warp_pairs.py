@@ -13,7 +13,9 @@ from gpulab.simt.codegen.native import Specialization, lower
 from tests.simt.programs import simulator
 
 Block = tuple[int, int, int]
-SOURCE = """extern "C" __global__ void k(float* out, const float* x, int n) {{
+# Compilers differ in which loops they unroll without a pragma.
+SOURCE = """#define TERMS(count) _Pragma("unroll") for (int j = 0; j < count; ++j)
+extern "C" __global__ void k(float* out, const float* x, int n) {{
     __shared__ float s[1024];
     const int tx = threadIdx.x, t = tx + blockDim.x * threadIdx.y, threads = blockDim.x * blockDim.y;
     float sum = 0;
@@ -24,7 +26,7 @@ SOURCE = """extern "C" __global__ void k(float* out, const float* x, int n) {{
 TILES = """for (int i = 0; i < n; ++i) {
         s[t] = x[t] + i;
         __syncthreads();
-        for (int j = 0; j < 16; ++j) sum += s[t / 16 * 16 + j] * s[16 * j + tx];
+        TERMS(16) sum += s[t / 16 * 16 + j] * s[16 * j + tx];
         __syncthreads();
     }"""
 
@@ -70,9 +72,9 @@ def test_code_that_waits_for_a_sum_has_pairs(block: Block) -> None:
     "body",
     [
         TILES.replace("sum += s", "out[j] = s"),
-        TILES.replace("j < 16", "j < n"),
+        TILES.replace("TERMS(16)", "TERMS(n)"),
         TILES.replace("sum +=", "if (t & 1) sum +="),
-        TILES.replace("j < 16", "j < 4"),
+        TILES.replace("TERMS(16)", "TERMS(4)"),
         "float a[4] = {};" + TILES.replace("sum +=", "a[j % 4] +=") + "sum = a[0] + a[1] + a[2] + a[3];",
     ],
     ids=["stores", "a loop", "diverged lanes", "few terms", "four sums"],
@@ -102,7 +104,7 @@ def test_warps_with_other_addresses_than_expected() -> None:
         if (t & 32) { offset = 16; asm volatile("" ::: "memory"); } else { offset = 0; }
         for (int k = t; k < 1024; k += threads) s[k] = k;
         __syncthreads();
-        for (int j = 0; j < 16; ++j) sum += s[offset + 32 * j + tx] * s[t / 16 * 16 + j];
+        TERMS(16) sum += s[offset + 32 * j + tx] * s[t / 16 * 16 + j];
         __syncthreads();"""
     t, s = np.arange(256), np.arange(1024.0)
     expected = sum(s[16 * (t // 32 % 2) + 32 * j + t % 16] * s[t // 16 * 16 + j] for j in range(16))
@@ -112,7 +114,7 @@ def test_warps_with_other_addresses_than_expected() -> None:
 def test_fault_of_the_second_warp() -> None:
     """The last load of the second warp leaves shared memory, and the message names its first thread."""
     body = """s[t] = t; __syncthreads();
-        for (int j = 0; j < 16; ++j) sum += s[t + 66 * j] * s[n + j];
+        TERMS(16) sum += s[t + 66 * j] * s[n + j];
         __syncthreads();"""
     assert has_pairs(body, (64, 1, 1))
     with pytest.raises(MemoryFault) as caught:
@@ -122,7 +124,7 @@ def test_fault_of_the_second_warp() -> None:
 
 def test_warps_that_wait_at_different_barriers_of_the_code() -> None:
     """The first warp arrives at another barrier than the pair that follows it."""
-    dot = "for (int j = 0; j < 16; ++j) sum += s[t / 16 * 16 + j] * s[16 * j + tx];"
+    dot = "TERMS(16) sum += s[t / 16 * 16 + j] * s[16 * j + tx];"
     body = f"""s[t] = t; __syncthreads();
         if (t < 32) {{ sum = 1; __syncthreads(); {dot} __syncthreads(); }}
         else {{ sum = 2; __syncthreads(); {dot} __syncthreads(); }}
