@@ -116,6 +116,13 @@ def has_address(item: Instruction) -> bool:
 
 def writes(item: Instruction) -> tuple[str, ...]:
     """Return the registers that an instruction writes."""
+    known: tuple[str, ...] | None = item.analyses.get("writes")
+    if known is None:
+        known = item.analyses["writes"] = _writes(item)
+    return known
+
+
+def _writes(item: Instruction) -> tuple[str, ...]:
     if item.call is not None:
         return tuple(f"{name}+0" for name in item.call.results)
     if not has_result(item) or not item.operands:
@@ -129,6 +136,13 @@ def reads(item: Instruction) -> tuple[str, ...]:
 
     Under a predicate these include its results, which keep their values in lanes where it is false.
     """
+    known: tuple[str, ...] | None = item.analyses.get("reads")
+    if known is None:
+        known = item.analyses["reads"] = _reads(item)
+    return known
+
+
+def _reads(item: Instruction) -> tuple[str, ...]:
     names = list(registers_of(item.operands[1:] if has_result(item) else item.operands))
     if item.call is not None:
         names += [f"{name}+0" for name in item.call.arguments]

@@ -10,12 +10,15 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 __all__ = ["merged"]
 
 SHT_NULL, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOBITS = 0, 2, 3, 4, 8  # types of sections
 SHT_LLVM_ADDRSIG = 0x6FFF4C03  # refers to symbols by number, and is not needed
 RESERVED_INDICES = 0xFF00  # section indices from here on have a special meaning, such as absolute symbols
-HEADER, SECTION, SYMBOL, RELOCATION = "<16sHHIQQQIHHHHHH", "<IIQQQQIIQQ", "<IBBHQQ", "<QQq"
+HEADER, SECTION, SYMBOL = "<16sHHIQQQIHHHHHH", "<IIQQQQIIQQ", "<IBBHQQ"
+RELOCATION = np.dtype([("position", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 
 _Symbol = tuple[bytes, int, int, int, int, int]  # name, and the rest of its entry in the table of symbols
 
@@ -32,25 +35,24 @@ def merged(files: Sequence[bytes]) -> bytes:
     sections = [_Section([0] * 10, b"", b"")]
     local: list[_Symbol] = []
     shared: dict[bytes, _Symbol] = {}
-    relocations: list[tuple[int, int, list[int | bytes]]] = []
+    relocated: list[tuple[list[int | bytes], list[tuple[int, int]]]] = []  # symbols and sections of each file
     for file in files:
         headers = _headers(file)
         numbers = _add_sections(file, headers, sections)
         symbols = _add_symbols(file, headers, numbers, local, shared)
-        for old, header in enumerate(headers):
-            if header[1] == SHT_RELA:
-                relocations.append((numbers[old], numbers[header[7]], symbols))
+        pairs = [(numbers[n], numbers[h[7]]) for n, h in enumerate(headers) if h[1] == SHT_RELA]
+        relocated.append((symbols, pairs))
 
     names = {name: len(local) + 1 + number for number, name in enumerate(shared)}
     symbol_table, strings = len(sections), len(sections) + 1
-    for number, target, symbols in relocations:
-        section, entries = sections[number], []
-        for position, info, addend in struct.iter_unpack(RELOCATION, section.contents):
-            symbol = symbols[info >> 32]
-            index = names[symbol] if isinstance(symbol, bytes) else symbol
-            entries.append(struct.pack(RELOCATION, position, index << 32 | info & 0xFFFFFFFF, addend))
-        section.contents = b"".join(entries)
-        section.header[6:8] = symbol_table, target
+    for symbols, pairs in relocated:
+        indices = np.array([names[each] if isinstance(each, bytes) else each for each in symbols], np.uint32)
+        for number, target in pairs:
+            section = sections[number]
+            entries = np.frombuffer(section.contents, RELOCATION).copy()
+            entries["symbol"] = indices[entries["symbol"]]
+            section.contents = entries.tobytes()
+            section.header[6:8] = symbol_table, target
     return _file(files[0], sections, [*local, *shared.values()], len(local) + 1, strings)
 
 

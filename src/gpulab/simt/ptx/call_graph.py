@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from gpulab.simt.ptx.syntax import Instruction, Mem, Module, Operand, Sym, Variable, Vec
 
 __all__ = ["CallGraph", "function_address", "referenced_variables"]
@@ -74,21 +76,27 @@ class CallGraph:
         return reached
 
 
-def _symbols_in_code(module: Module) -> set[str]:
+def _symbols_in_code(module: Module) -> frozenset[str]:
+    if "symbols" not in module.analyses:
+        module.analyses["symbols"] = frozenset(_used_symbols(module))
+    symbols: frozenset[str] = module.analyses["symbols"]
+    return symbols
+
+
+def _used_symbols(module: Module) -> set[str]:
     names: set[str] = set()
     for function in module.functions.values():
         for item in function.body:
             if isinstance(item, Instruction):
-                names.update(*(_symbols(operand) for operand in item.operands))
+                names.update(_symbols(item.operands))
     return names
 
 
-def _symbols(operand: Operand) -> set[str]:
-    if isinstance(operand, Sym):
-        return {operand.name}
-    parts: tuple[Operand, ...] = ()
-    if isinstance(operand, Mem):
-        parts = (operand.base, *operand.rest)
-    elif isinstance(operand, Vec):
-        parts = operand.parts
-    return set().union(*map(_symbols, parts))
+def _symbols(operands: Iterable[Operand]) -> Iterator[str]:
+    for operand in operands:
+        if isinstance(operand, Sym):
+            yield operand.name
+        elif isinstance(operand, Mem):
+            yield from _symbols((operand.base, *operand.rest))
+        elif isinstance(operand, Vec):
+            yield from _symbols(operand.parts)

@@ -299,7 +299,7 @@ class _Flattener:
                     self.flat.variables[RESERVED.name] = RESERVED
                     return Sym(RESERVED.name)
                 is_own = operand.name in function.registers
-                return replace(operand, name=prefix + operand.name) if is_own else operand
+                return Reg(prefix + operand.name, operand.negated) if is_own and prefix else operand
             if isinstance(operand, Sym):
                 if prefix + operand.name in frame:
                     return frame[prefix + operand.name]
@@ -309,7 +309,8 @@ class _Flattener:
                 address = function_address(self.module, operand.name)
                 return operand if address is None else Imm(address)
             if isinstance(operand, Mem):
-                return replace(operand, base=rename(operand.base), rest=tuple(map(rename, operand.rest)))
+                rest = tuple(map(rename, operand.rest))
+                return Mem(rename(operand.base), operand.offset, rest, operand.constant_index)
             if isinstance(operand, Vec):
                 return Vec(tuple(rename(part) for part in operand.parts))
             return operand
@@ -320,7 +321,8 @@ class _Flattener:
                 continue
             predicate = item.predicate and rename(item.predicate)
             assert predicate is None or isinstance(predicate, Reg)
-            copy = replace(item, operands=tuple(rename(o) for o in item.operands), predicate=predicate)
+            operands = tuple(map(rename, item.operands))
+            copy = Instruction(item.parts, operands, predicate, item.line, item.call, item.row)
             if item.call is not None:
                 target = item.call.target
                 target = target if isinstance(target, Sym) else rename(target)

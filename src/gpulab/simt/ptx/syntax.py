@@ -142,6 +142,11 @@ class Instruction:
         """The operation, without modifiers."""
         return self.parts[0]
 
+    @cached_property
+    def analyses(self) -> dict[str, Any]:
+        """Results of analyses of this instruction, by name."""
+        return {}
+
     @property
     def text(self) -> str:
         """The operation and its modifiers, as in PTX."""
