@@ -34,7 +34,7 @@ SLOW = (
     "exploration/test_scheduler.py",
     "kernels",
     "verification/test_hidden_traffic.py",
-    "simt/runtime/test_compact_code.py",
+    "simt/runtime/test_linked_code.py",
     "simt/test_teaching_kernels.py",
     "simt/test_fuzz_regressions.py",
     "simt/test_algorithm_kernels.py",

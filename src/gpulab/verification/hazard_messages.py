@@ -98,7 +98,7 @@ class HazardMessages:
 
     def thread(self, record: AccessRecord) -> str:
         if record.thread is None or record.block is None:
-            is_copy = self.sites[record.site].opcode == "cp"
+            is_copy = self.sites[record.site].op == "cp"
             return "an asynchronous copy" if is_copy else "another thread"
         thread, block = unravel(record.thread, self.block), unravel(record.block, self.grid)
         return f"thread {index_text(thread)} of block {index_text(block)}"
@@ -199,9 +199,9 @@ class HazardMessages:
         site, other = self.sites[hazard.now.site], self.sites[before.site]
         order = self.order(hazard, before)
         early, late = (other, site) if order is not None and order.swapped else (site, other)
-        if order is not None and early.opcode != "cp":
+        if order is not None and early.op != "cp":
             return ""
-        if order is not None and late.opcode != "cp" and before.thread not in (None, hazard.now.thread):
+        if order is not None and late.op != "cp" and before.thread not in (None, hazard.now.thread):
             return (
                 f"No barrier separates the asynchronous copy of line {early.line} from line {late.line}. "
                 "A wait covers only the copies of the thread that calls it: call __syncthreads() after the "
@@ -225,7 +225,7 @@ class HazardMessages:
                 "relaxed load of a cuda::atomic_ref, or leave out the comparison. The results must be right "
                 "with any earlier value of the element."
             )
-        if "cp" in (site.opcode, other.opcode) and (copy := self.copy_correction(hazard, before)):
+        if "cp" in (site.op, other.op) and (copy := self.copy_correction(hazard, before)):
             return copy
         lines = self.update_lines(hazard)
         if lines is not None:
@@ -274,7 +274,7 @@ class HazardMessages:
 
     def copy_line(self, site: AccessSite, other: AccessSite) -> int:
         """Return the line of the asynchronous copy, the earlier one if both accesses are copies."""
-        return other.line if other.opcode == "cp" else site.line
+        return other.line if other.op == "cp" else site.line
 
     def barrier(self, hazard: Hazard, before: AccessRecord) -> str:
         """Return the synchronization that is missing between two accesses."""

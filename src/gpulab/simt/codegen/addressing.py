@@ -160,15 +160,15 @@ def _add_access(
     site = cg.add_site(action, space, size)
     if addresses.kind == "affine" and addresses.stride % size:  # the lanes are aligned differently
         addresses = Value("i64", "varying", (cg.to_vector(addresses),))
-    cg.instrumentation.on_access(cg, MemoryAccess(site, addresses, space, size, action, item, tuple(values)))
+    cg.instrument(MemoryAccess(site, addresses, space, size, action, item, tuple(values)))
     return site, addresses
 
 
 class AddressCheck:
     """The check of one access.
 
-    Call `load_bounds` first, then `check_rows` or `check_lanes`. If the check fails, `resolve` examines every
-    lane. `pointers` and `check` do all of this.
+    Call `load_bounds` first, then `check_rows` or `check_lanes`; or `are_rows_inside` for both. If the check
+    fails, `resolve` examines every lane. `pointers` and `check` do all of this.
     """
 
     def __init__(
@@ -179,14 +179,14 @@ class AddressCheck:
         self.shift = size.bit_length() - 1
         # Bytes from the first lane's element in a row to the end of the last one's.
         self.span = size + (abs(addresses.stride) * (cg.width - 1) if addresses.kind == "affine" else 0)
+        self.by_call = cg.instrumentation.checks_by_call
 
     def pointers(self) -> HostPointers:
         """Emit the check and return the host pointers."""
         cg, b, addresses = self.cg, self.b, self.address
+        if self.by_call:
+            return self._pointers_by_call()
         self.load_bounds()
-        if cg.instrumentation.compact and addresses.kind != "uniform":
-            self.resolve()
-            return HostPointers(vector=self.resolved_pointers())
         fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
         if addresses.kind == "varying":
             offsets, fine = self.check_lanes()
@@ -225,17 +225,77 @@ class AddressCheck:
             b.jump(on)
         b.open(on)
 
+    def _pointers_by_call(self) -> HostPointers:
+        """Emit a call of the function that checks the addresses, and return the host pointers."""
+        cg, b = self.cg, self.b
+        self.locate_slot()
+        if self.address.kind != "uniform":
+            self.resolve()
+            return HostPointers(vector=self.resolved_pointers())
+        slot = [("ptr", self.slot)] if self.slot else []
+        pointer = b.call(
+            "sim_pointer" if self.slot else "sim_pointer_shared", "ptr", ("ptr", "%ctx"), ("i32", "%warp"),
+            ("i32", cg.mask_bits(self.predicate)), ("i64", self.address.ref), ("i64", str(self.size)),
+            ("i64", str(self.site)), *slot, ("ptr", cg.scratch), ("ptr", cg.host_addresses),
+        )  # fmt: skip
+        on = b.new_label("checked")
+        b.branch(b.value(f"icmp ne ptr {pointer}, null"), on, "fault", likely=True)
+        b.open(on)
+        return HostPointers(scalar=pointer)
+
+    # -- rows -------------------------------------------------------------------------------------
+
+    def are_rows_inside(self) -> str:
+        """Emit the check of all rows; return an i1."""
+        b = self.b
+        if not self.by_call:
+            self.load_bounds()
+            self.offsets, fine = self.check_rows()
+            return fine
+        self.locate_slot()
+        head = [("ptr", self.slot)]
+        if self.space == "shared":
+            limit = self.cg.constant("i64", "shared_limit", self.span, self.shift)
+            head = [("ptr", "%ctx"), ("i64", limit)]
+        name = "sim_row" if self.slot else "sim_row_shared"
+        end = ("i64", str(self._back())), ("i64", str(self.shift))
+        found, fine = {}, ""
+        for ref in dict.fromkeys(self.address.refs):
+            found[ref] = b.call(name, "ptr", *head, ("i64", ref), *end)
+            inside = b.value(f"icmp ne ptr {found[ref]}, null")
+            fine = b.value(f"and i1 {fine}, {inside}") if fine else inside
+        self.rows = [found[ref] for ref in self.address.refs]
+        return fine
+
+    def row_pointers(self) -> list[str]:
+        """Return the host pointers of the rows' first elements, where `are_rows_inside` was true."""
+        if self.by_call:
+            return self.rows
+        host = self.host_base()
+        return [self.host_pointer(host, offset) for offset in self.offsets]
+
+    def _back(self) -> int:
+        """Return the bytes from the first lane of a row down to the lowest one, as a number up to 0."""
+        descends = self.address.kind == "affine" and self.address.stride < 0
+        return self.address.stride * (self.cg.width - 1) if descends else 0
+
     # -- bounds -----------------------------------------------------------------------------------
+
+    def locate_slot(self) -> None:
+        """Compute the address of the site's cached allocation; "" for shared memory."""
+        self.slot = ""
+        if self.space != "shared":
+            offset = self.site * layout.SITE_CACHE_BYTES
+            self.slot = self.b.value(f"getelementptr i8, ptr {self.cg.site_caches}, i64 {offset}")
 
     def load_bounds(self) -> None:
         """Load the base address and the limit of the cached allocation, or those of shared memory."""
         b, cg = self.b, self.cg
+        self.locate_slot()
         if self.space == "shared":
             self.base = "0"
             self.limit = cg.constant("i64", "shared_limit", self.span, self.shift)
             return
-        offset = self.site * layout.SITE_CACHE_BYTES
-        self.slot = b.value(f"getelementptr i8, ptr {cg.site_caches}, i64 {offset}")
         self.base = b.value(f"load i64, ptr {self.slot}")
         self.limit = b.value(f"load i64, ptr {b.value(f'getelementptr i8, ptr {self.slot}, i64 8')}")
 
@@ -251,10 +311,7 @@ class AddressCheck:
 
     def check_rows(self) -> tuple[list[str], str]:
         """Return the offsets of the rows in the allocation, and an i1 that is true if all are in bounds."""
-        b, addresses = self.b, self.address
-        # Bytes from the first lane of a row down to the lowest one.
-        descends = addresses.kind == "affine" and addresses.stride < 0
-        back = addresses.stride * (self.cg.width - 1) if descends else 0
+        b, addresses, back = self.b, self.address, self._back()
         offsets: dict[str, str] = {}
         fine = ""
         for ref in dict.fromkeys(addresses.refs):
@@ -292,7 +349,8 @@ class AddressCheck:
     def resolve(self) -> None:
         """Store the host address of every active lane to `host_addresses`, or end the warp with a fault."""
         b, cg = self.b, self.cg
-        cg.store_lanes(self.address, cg.scratch)
+        if self.address != cg.in_scratch:
+            cg.store_lanes(self.address, cg.scratch)
         mask = cg.mask_bits(self.predicate)
         common = (
             ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", cg.scratch), ("i32", mask), ("i64", str(self.size)),

@@ -44,8 +44,8 @@ def barrier(cg: CodegenContext, block: Block, point: SuspendPoint) -> None:
         b.open(converged)
 
     which, expected = _operands(cg, item)
-    cg.instrumentation.on_barrier(cg, expected)
     site = cg.barrier_sites[point.number] = cg.add_site("waits at", "barrier", 0)
+    cg.instrumentation.on_barrier(cg, expected, site)
     if "red" in item.parts:
         _vote(cg, item, mask, which)
     fields = {} if point.complete else {BARRIER: which, BLOCKED: "1", EXPECTED: expected}
@@ -155,7 +155,7 @@ def block_barrier(cg: CodegenContext, item: Instruction) -> None:
 def arrive(cg: CodegenContext, item: Instruction) -> None:
     """Emit `bar.arrive`, which adds a warp to a counter, or `bar.warp.sync`, which needs no code."""
     if "arrive" not in item.parts:
-        cg.instrumentation.on_warp_sync(cg, item)
+        cg.synchronize_warp(item)
         return
     b = cg.b
     which, _ = _operands(cg, item)

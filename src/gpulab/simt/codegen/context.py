@@ -21,7 +21,7 @@ from gpulab.simt.analysis.reconvergence import target_sets
 from gpulab.simt.codegen import special_registers
 from gpulab.simt.codegen.ir import BITS, REGISTER_TYPES, Value, float_literal, suffix, vector
 from gpulab.simt.codegen.kernel_context import PARAMETERS, KernelContext
-from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.codegen.memory_access import AccessSite, MemoryAccess
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Operand, Reg, Sym
 from gpulab.simt.runtime import layout
 
@@ -41,12 +41,12 @@ class InstrumentationHooks:
         when a barrier completes; `barrier` is -1 if every remaining warp arrived at the same
         `__syncthreads()`, and -2 if all threads of the block are known to have arrived there.
         `@sim_on_resume(ptr context)` is called before each turn of a block of a cooperative launch.
-    compact : bool
-        An access is checked and recorded by calls of functions that most kernels share, which use each lane's
-        address. Such code runs at about half the speed, takes less time to compile, and records the same.
+    checks_by_call : bool
+        Addresses are checked by functions of `linked.ll`, which the runtime contains. Such code is compiled
+        in less time, and is slower.
     """
 
-    compact = False
+    checks_by_call = False
 
     runtime = """
 define internal void @sim_on_resume(ptr %ctx) alwaysinline {
@@ -78,10 +78,10 @@ out:
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         """Emit code before a memory access, whose addresses have not been checked yet."""
 
-    def on_warp_sync(self, cg: CodegenContext, item: Instruction) -> None:
+    def on_warp_sync(self, cg: CodegenContext, item: Instruction, site: int) -> None:
         """Emit code at a `.sync` instruction of a warp; its last operand is the lanes' mask."""
 
-    def on_barrier(self, cg: CodegenContext, expected: str) -> None:
+    def on_barrier(self, cg: CodegenContext, expected: str, site: int) -> None:
         """Emit code at a block barrier; `expected` is its thread count as an i32, 0 for all threads."""
 
     def on_arrive(self, cg: CodegenContext, barrier: str) -> None:
@@ -150,6 +150,8 @@ class CodegenContext(KernelContext):
 
         self.barrier_sites: dict[int, int] = {}  # by the number of the suspend point
         self.joint_loads: dict[tuple[int, int], Any] = {}  # see `joint_loads`; by block and instruction
+        self.in_scratch: Value | None = None  # addresses that the instrumentation has stored to `scratch`
+        self.access_counts: dict[tuple[int, int], int] = {}  # accesses so far, by block and instruction
 
     @cached_property
     def fetched(self) -> str:
@@ -194,6 +196,36 @@ class CodegenContext(KernelContext):
         self.b.open(label)
         yield
         self.cache, self.vectors, self._mask_bits, self._mask_vector = saved
+
+    # -- instrumentation ------------------------------------------------------------------------
+
+    def instrument(self, access: MemoryAccess) -> None:
+        """Record the place of an access in the program, and emit the instrumentation's code for it."""
+        self.in_scratch = None
+        if not self.sites[access.site].opcode:  # code that is emitted twice has the same sites
+            self.sites[access.site] = self.described(access)
+        self.instrumentation.on_access(self, access)
+
+    def described(self, access: MemoryAccess) -> AccessSite:
+        """Return the site of an access with its place in the program."""
+        item, place = access.item, (self.block_number, self.instruction_index)
+        part = self.access_counts.get(place, 0)
+        self.access_counts[place] = part + 1
+        return replace(
+            self.sites[access.site],
+            opcode=item.text,
+            row=item.row,
+            block=place[0],
+            index=place[1],
+            part=part,
+            apart=item.predicate is not None or access.space == "generic",
+            width=access.size,
+        )
+
+    def synchronize_warp(self, item: Instruction) -> None:
+        """Emit the instrumentation's code for a `.sync` instruction of a warp, if it synchronizes."""
+        if "sync" in item.parts:  # a form from before Volta does not
+            self.instrumentation.on_warp_sync(self, item, self.add_site("names lanes", "warp", 0))
 
     # -- faults ---------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -14,8 +15,20 @@ import numpy.typing as npt
 
 from gpulab.simt.codegen.linking import UnitCompiler
 from gpulab.simt.codegen.outlining import outlined
+from gpulab.simt.codegen.units import OPTIMIZED
 
-__all__ = ["IN_MEMORY", "Loaded", "compile_text", "has_gather", "host", "is_large", "load", "max_stack_bytes"]
+__all__ = [
+    "IN_MEMORY",
+    "Loaded",
+    "compile_linkable",
+    "compile_text",
+    "has_gather",
+    "host",
+    "is_large",
+    "link",
+    "load",
+    "max_stack_bytes",
+]
 
 IN_MEMORY = "registers-in-memory"  # attribute of a function whose stack slots are not made SSA values
 
@@ -80,7 +93,27 @@ def compile_text(text: str, *, quickly: bool = False) -> bytes:
 
 @cache
 def _unit_compiler() -> UnitCompiler:
-    return UnitCompiler(lambda text: _compile(text, _compiler(0, near=True)), host())
+    return UnitCompiler(_compile_unit, host())
+
+
+def _compile_unit(text: str) -> bytes:
+    optimize = OPTIMIZED in text
+    return _compile(text, _compiler(2 if optimize else 0, near=True), optimize=optimize)
+
+
+def compile_linkable(text: str, external: Collection[str]) -> bytes:
+    """Compile LLVM IR quickly to an object file for `link`, which provides the functions `external`.
+
+    The result is b"" if that is not possible on this platform, or with this text.
+    """
+    with _LOCK:
+        return _unit_compiler().compile(text, _libc(), external) if _supports_near_calls() else b""
+
+
+def link(code: bytes, library: str) -> bytes:
+    """Return code linked with the functions of a library, an LLVM module."""
+    with _LOCK:
+        return _unit_compiler().link(code, library)
 
 
 def is_large(text: str) -> bool:

@@ -53,20 +53,16 @@ class SpanCheck:
     Attributes
     ----------
     check : AddressCheck
-    offsets : list of str
-        Offset of each row in the allocation.
     inside : str
         An i1 that is true if all rows are in bounds.
     """
 
     check: AddressCheck
-    offsets: list[str]
     inside: str
 
     def pointers(self) -> list[str]:
         """Emit the host pointer of each row."""
-        host = self.check.host_base()
-        return [self.check.host_pointer(host, offset) for offset in self.offsets]
+        return self.check.row_pointers()
 
 
 @dataclass(eq=False)
@@ -103,8 +99,7 @@ class LoadSpan:
         """Emit the check that all loads are in bounds if `base` is the value of the register."""
         check = AddressCheck(cg, _moved(cg, base, self.low), self.space, self.size, self.site, None)
         check.span += self.high - self.low
-        check.load_bounds()
-        return SpanCheck(check, *check.check_rows())
+        return SpanCheck(check, check.are_rows_inside())
 
     def row_bytes(self, width: int) -> int:
         """Return the bytes from the first element of a row to the end of its last one, over all loads."""

@@ -7,7 +7,7 @@ the kernel's own (see `units`), and the vector operations that units call (see `
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from gpulab.cache import fingerprint, kernel_cache, source_fingerprint
 from gpulab.compiler.elf import defined_symbols, undefined_symbols
 from gpulab.simt.codegen.object_files import merged
 from gpulab.simt.codegen.outlining import outlined
-from gpulab.simt.codegen.units import split
+from gpulab.simt.codegen.units import OPTIMIZED, split
 from gpulab.simt.codegen.vector_instructions import VectorOperation
 
 __all__ = ["UnitCompiler"]
@@ -41,8 +41,11 @@ class UnitCompiler:
         self._operations: dict[str, bytes] = {}  # object files by the name of an operation in them
         self._entry = f"operations-{fingerprint(self._identity)}"
 
-    def compile(self, text: str, libc: str) -> bytes:
-        """Compile a module; return b"" if it calls functions outside of it and of `libc`, also a module."""
+    def compile(self, text: str, libc: str, external: Collection[str] = ()) -> bytes:
+        """Compile a module; return b"" if it calls functions outside of it and of `libc`, also a module.
+
+        It may call the functions `external`, which `link` adds.
+        """
         objects: dict[bytes, None] = {}  # a set in the order of insertion
         operations: dict[str, VectorOperation] = {}
         for unit in [*split(text), libc]:
@@ -51,9 +54,20 @@ class UnitCompiler:
             operations |= {each.name: each for each in called}
         objects |= dict.fromkeys(self._code_of(operations))
         symbols = [_symbols(code) for code in objects]
-        if set().union(*(missing for _, missing in symbols)) - set().union(*(own for own, _ in symbols)):
-            return b""
-        return merged(list(objects))
+        missing = set().union(*(used for _, used in symbols)) - set().union(*(own for own, _ in symbols))
+        return b"" if missing.difference(external) else merged(list(objects))
+
+    def link(self, code: bytes, library: str) -> bytes:
+        """Return code linked with the units of a module that it lacks."""
+        own, _ = _symbols(code)
+        objects: dict[bytes, None] = {code: None}
+        operations: dict[str, VectorOperation] = {}
+        for unit in split(library):
+            compiled, called = self._unit(unit)
+            if not _symbols(compiled)[0] <= own:
+                objects[compiled] = None
+                operations |= {each.name: each for each in called if each.name not in own}
+        return merged(list(objects | dict.fromkeys(self._code_of(operations))))
 
     def _unit(self, text: str) -> tuple[bytes, list[VectorOperation]]:
         """Return the code of a unit, and the operations that it calls."""
@@ -73,7 +87,7 @@ class UnitCompiler:
         return self._units[text]
 
     def _compiled(self, text: str) -> tuple[bytes, list[VectorOperation]]:
-        new, operations = outlined(text)
+        new, operations = (text, []) if OPTIMIZED in text else outlined(text)
         declarations = [f"declare dso_local {each.head}" for each in operations]
         return self._compile("\n".join([*declarations, new])), operations
 

@@ -15,7 +15,7 @@ class AccessSite:
     """A place in the kernel's code that accesses memory or that can raise a fault.
 
     Code that faults passes the site's index in `CodegenContext.sites`, from which the host finds the source
-    line. The fields from `opcode` on are filled in by the tiers that count or trace accesses.
+    line. The fields from `opcode` on describe an access.
 
     Attributes
     ----------
@@ -29,13 +29,15 @@ class AccessSite:
         Bytes per lane; for a vector load or store, of all its elements together.
     opcode : str
         The PTX instruction.
+    row : int
+        Its row in the PTX text.
     block, index : int
-        The basic block and the position of the instruction in it; -1 if the tier does not record them.
+        The basic block and the position of the instruction in it.
     part : int
         Position among the accesses of one instruction; a `cp.async` makes two.
     apart : bool
         Executions are counted at this site, not taken from the block's count, because the instruction is
-        predicated.
+        predicated or its address is generic.
     width : int
         Bytes per lane that the access is counted with, which may differ from `size` in machine code.
     """
@@ -45,11 +47,17 @@ class AccessSite:
     space: str
     size: int
     opcode: str = ""
+    row: int = -1
     block: int = -1
     index: int = -1
     part: int = 0
     apart: bool = False
     width: int = 0
+
+    @property
+    def op(self) -> str:
+        """The name of the PTX instruction without its modifiers."""
+        return self.opcode.partition(".")[0]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.cache import fingerprint, kernel_cache, source_fingerprint
+from gpulab.compiler.elf import undefined_symbols
 from gpulab.errors import UsageError
 from gpulab.simt.analysis.basic_blocks import ControlFlow, is_warp_sync
 from gpulab.simt.analysis.control_flow import build_control_flow
@@ -30,7 +31,7 @@ from gpulab.simt.analysis.specialization import (
 )
 from gpulab.simt.codegen import jit
 from gpulab.simt.codegen.instruction_forms import MALFORMED
-from gpulab.simt.codegen.llvm_module import module_text
+from gpulab.simt.codegen.llvm_module import library_text, module_text
 from gpulab.simt.codegen.lowering import Lowering
 from gpulab.simt.codegen.memory_access import AccessSite
 from gpulab.simt.codegen.variable_layout import place_variables, shared_layout
@@ -63,6 +64,8 @@ from gpulab.simt.instructions.arithmetic import (  # noqa: F401
 )
 from gpulab.simt.instrument.base import Forms, create_instrumentation
 from gpulab.simt.instrument.counters import counter_code  # noqa: F401
+from gpulab.simt.instrument.linked_code import LinkedInstrumentation
+from gpulab.simt.instrument.linked_functions import FUNCTIONS, RUNTIME_FUNCTIONS
 from gpulab.simt.instrument.racecheck import racecheck_code  # noqa: F401
 from gpulab.simt.instrument.trace import trace_code  # noqa: F401
 from gpulab.simt.ptx.call_graph import referenced_variables
@@ -77,7 +80,7 @@ STACK_BYTES = 1 << 24  # smallest stack of a host thread that runs a kernel
 # code is up to six times as long if the first code has affine values.
 STACK_RESERVE = 16
 OPTIMIZATION_S = 40e-6  # processor time to optimise one line of IR, roughly
-COMPACT_LINES = 2  # lines of IR to optimise for one line of compact code, roughly
+INSTRUMENTED_LINES = 2  # lines of instrumented IR to optimise for one line of unoptimised code, roughly
 
 # Metadata that must be the same in unoptimised and in optimised code.
 _COMMON_METADATA = (
@@ -245,7 +248,8 @@ def lower(
     fallback: bool = False,
     sites: list[AccessSite] | None = None,
     literals: Iterable[int] = (),
-    compact: bool = False,
+    quickly: bool = False,
+    linked: bool = False,
 ) -> tuple[Lowering, str]:
     """Lower a kernel to LLVM IR, without the runtime.
 
@@ -259,17 +263,19 @@ def lower(
         Existing sites, after which new ones are numbered.
     literals : iterable of int
         For code that several kernels share, constants that must remain literals (see `specialization`).
-    compact : bool
-        Emit code that compiles quickly: without prefetches, and compact (see `InstrumentationHooks.compact`)
-        if the instrumentation has such code.
+    quickly : bool
+        Emit code that compiles quickly: without prefetches.
+    linked : bool
+        Emit code for all tiers, which calls the functions of their libraries (see `LinkedInstrumentation`).
 
     Returns
     -------
     tuple
         The lowering, and the definition of `@warp`.
     """
-    instrumentation = create_instrumentation(special.tier, special.forms)
-    instrumentation.compact = compact and instrumentation.has_compact_code
+    instrumentation = (
+        LinkedInstrumentation() if linked else create_instrumentation(special.tier, special.forms)
+    )
     flat, flow = flatten(module, name), kernel_flow(module, name)
     flat = replace(flat, registers=dict(flat.registers))  # lowering adds registers
     if instrumentation.values:
@@ -303,8 +309,8 @@ def lower(
         independent=special.independent,
         sites=sites or [],
         instrumentation=instrumentation,
-        prefetching=not compact,
-        pairs_warps=special.tier == "values" and not compact,
+        prefetching=not quickly,
+        pairs_warps=special.tier == "values" and not quickly,
         table=table,
     )
     return lowering, lowering.function()
@@ -349,7 +355,7 @@ def compile_kernel(module: Module, name: str, special: Specialization) -> Native
         local_bytes=metadata["local_bytes"],
         stack_bytes=metadata["stack_bytes"],
         metadata=metadata["instrumentation"],
-        lower_fallback=lambda sites: lower(module, name, special, True, sites, compact=True),
+        lower_fallback=lambda sites: lower(module, name, special, True, sites, quickly=True),
         code=[loaded],
     )
 
@@ -383,30 +389,83 @@ def _compiled_or_cached(
     Code that several kernels share has two cache entries: one with the constants that remain literals in it,
     and one with the code, whose key contains the values of these constants.
     """
-    store = kernel_cache()
-    identity: tuple[object, ...] = _sources(), jit.host(), module.digest, name, special
+    if not optimize and create_instrumentation(special.tier).linked:
+        return _linked(module, name, special)
+    store, identity = kernel_cache(), _identity(module, name, special)
     shared = create_instrumentation(special.tier).shared
-    if shared:
-        launch = replace(special, block=(0, 0, 0), shared_bytes=0)
-        identity = _sources(), jit.host(), module.template_digest, name, block_class(special.block), launch
     literals_key = f"literals-{fingerprint(*identity)}"
     literals: list[int] = json.loads((store and shared and store.get(literals_key)) or b"[]")
     for optimized in (True,) if optimize else (True, False):
-        cached = store.get(_key(identity, module, literals, optimized)) if store else None
-        if cached is not None:
-            head, _, machine_code = cached.partition(b"\n")
-            return _Code(_metadata(head), machine_code, optimized)
+        if cached := _cached(_key(identity, module, literals, optimized), optimized):
+            return cached
 
-    try:
-        lowering, function = lower(module, name, special, literals=literals, compact=not optimize)
+    with _invalid_ptx_reported(name):
+        lowering, function = lower(module, name, special, literals=literals, quickly=not optimize)
         text = module_text(lowering, function)
         optimized = optimize or jit.is_large(text)
         machine_code = jit.compile_text(text, quickly=not optimize)
+
+    remaining = lowering.table.literals if lowering.table else []
+    if store and remaining != literals:
+        store.put(literals_key, json.dumps(remaining).encode())
+    metadata = _metadata_of(lowering, text)
+    return _stored(_key(identity, module, remaining, optimized), _Code(metadata, machine_code, optimized))
+
+
+def _linked(module: Module, name: str, special: Specialization) -> _Code:
+    """Return the code of a kernel: the optimised one if it is in the cache, otherwise linked code.
+
+    The object file that is linked with the library of a tier is the same for all tiers.
+    """
+    instrumentation = create_instrumentation(special.tier, special.forms)
+    if optimized := _cached(_key(_identity(module, name, special), module, [], True), True):
+        return optimized
+
+    common = replace(special, tier="values", forms=())
+    key = f"linkable-{fingerprint(*_identity(module, name, common))}"
+    code = _cached(key, False)
+    if code is None:
+        with _invalid_ptx_reported(name):
+            lowering, function = lower(module, name, common, quickly=True, linked=True)
+            text = module_text(lowering, function)
+            machine_code = jit.compile_linkable(text, FUNCTIONS | RUNTIME_FUNCTIONS)
+            code = _Code(_metadata_of(lowering, text), machine_code, jit.is_large(text))
+            if machine_code:
+                _stored(key, code)
+            else:
+                library = instrumentation.library([name for name in FUNCTIONS if f"@{name}(" in function])
+                whole = jit.compile_text(module_text(lowering, function, library), quickly=True)
+
+    if code.machine_code:
+        names = frozenset(undefined_symbols(code.machine_code))
+        units = [LinkedInstrumentation.runtime, *instrumentation.library(names)]
+        whole = jit.link(code.machine_code, library_text(units))
+    lines = code.metadata["lines"] * (INSTRUMENTED_LINES if special.tier != "values" else 1)
+    facts = code.metadata["instrumentation"][special.tier]
+    return _Code(code.metadata | {"lines": lines, "instrumentation": facts}, whole, code.optimized)
+
+
+@contextmanager
+def _invalid_ptx_reported(name: str) -> Iterator[None]:
+    """Raise the exceptions that PTX of another compiler can cause as `UsageError`."""
+    try:
+        yield
     except (*MALFORMED, RuntimeError) as error:
         raise UsageError(f"invalid PTX: the simulator cannot compile `{name}` ({error}).") from error
 
+
+def _identity(module: Module, name: str, special: Specialization) -> tuple[object, ...]:
+    """Return what the code of a kernel depends on, besides the constants that `_key` adds."""
+    if create_instrumentation(special.tier).shared:
+        launch = replace(special, block=(0, 0, 0), shared_bytes=0)
+        return _sources(), jit.host(), module.template_digest, name, block_class(special.block), launch
+    return _sources(), jit.host(), module.digest, name, special
+
+
+def _metadata_of(lowering: Lowering, text: str) -> dict[str, Any]:
+    """Return what a launch needs to know about code, given the text of its module."""
     metadata = {
-        "lines": text.count("\n") * (COMPACT_LINES if lowering.instrumentation.compact else 1),
+        "lines": text.count("\n"),
         "sites": [list(vars(site).values()) for site in lowering.sites],
         "symbols": list(lowering.symbols),
         "constants": list(lowering.table.entries) if lowering.table else [],
@@ -416,13 +475,24 @@ def _compiled_or_cached(
         "stack_bytes": max(STACK_BYTES, STACK_RESERVE * jit.max_stack_bytes(text)),
         "instrumentation": lowering.metadata,
     }
-    head = json.dumps(metadata).encode()
-    if store:
-        remaining = lowering.table.literals if lowering.table else []
-        if remaining != literals:
-            store.put(literals_key, json.dumps(remaining).encode())
-        store.put(_key(identity, module, remaining, optimized), head + b"\n" + machine_code)
+    return _metadata(json.dumps(metadata).encode())  # with lists in place of tuples, as in the cache
+
+
+def _cached(key: str, optimized: bool) -> _Code | None:
+    """Return code from the cache."""
+    store = kernel_cache()
+    entry = store.get(key) if store else None
+    if entry is None:
+        return None
+    head, _, machine_code = entry.partition(b"\n")
     return _Code(_metadata(head), machine_code, optimized)
+
+
+def _stored(key: str, code: _Code) -> _Code:
+    """Store code in the cache, and return it."""
+    if store := kernel_cache():
+        store.put(key, json.dumps(code.metadata).encode() + b"\n" + code.machine_code)
+    return code
 
 
 def _key(identity: tuple[object, ...], module: Module, literals: list[int], optimized: bool) -> str:

@@ -2,7 +2,8 @@
 
 The runtime, and the helper functions of instrumentation and arithmetic, are the same in most kernels. They
 are compiled once, and a kernel's code is linked with them when it is loaded. A line `UNIT` separates units in
-the text of a module, which is also valid as a whole.
+the text of a module, which is also valid as a whole. A line `OPTIMIZED` marks a unit that is worth
+optimising, because kernels call its functions often.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["UNIT", "declaration", "split"]
+__all__ = ["OPTIMIZED", "UNIT", "declaration", "split"]
 
 UNIT = "; -- unit --"
+OPTIMIZED = "; -- optimized --"
 
 _FUNCTION = re.compile(
     r"^define (?:internal )?(?P<ret>.+?) @(?P<name>[\w.]+)\((?P<formal>.*)\)(?P<rest>[^()]*)\{$"

@@ -19,7 +19,7 @@ ALL_LANES = Value("i32", "uniform", ("-1",))
 @handles("shfl.sync.up|down|bfly|idx .b32", "shfl.up|down|bfly|idx .b32")
 def shuffle(cg: CodegenContext, item: Instruction) -> None:
     """Read another lane's register; a lane whose source is out of range reads its own."""
-    cg.instrumentation.on_warp_sync(cg, item)
+    cg.synchronize_warp(item)
     b = cg.b
     mode = next(p for p in item.parts if p in ("up", "down", "bfly", "idx"))
     targets = vector_elements(item.operands[0])
@@ -100,7 +100,7 @@ def members(cg: CodegenContext, item: Instruction, position: int) -> Value:
 @handles("vote.sync.all|any|uni .pred", "vote.sync.ballot .b32", "vote.all|any|uni .pred", "vote.ballot .b32")
 def vote(cg: CodegenContext, item: Instruction) -> None:
     """Vote over the active lanes of the mask: all, any, uniform or ballot."""
-    cg.instrumentation.on_warp_sync(cg, item)
+    cg.synchronize_warp(item)
     b = cg.b
     mode = next(p for p in item.parts if p in ("all", "any", "uni", "ballot"))
     flags = cg.pack_mask(cg.to_vector(cg.operand(item.operands[1], "i1")))
@@ -128,7 +128,7 @@ def active_mask(cg: CodegenContext, item: Instruction) -> None:
 @handles("elect.sync")
 def elect(cg: CodegenContext, item: Instruction) -> None:
     """Elect the lowest lane of the mask; return its number and a predicate that is true for it only."""
-    cg.instrumentation.on_warp_sync(cg, item)
+    cg.synchronize_warp(item)
     b = cg.b
     members_mask = cg.to_vector(members(cg, item, 1))
     leader = b.call(f"llvm.cttz.{suffix(I32)}", I32, (I32, members_mask), ("i1", "false"))
@@ -176,7 +176,7 @@ def group_by_group(
 @handles("match.any|all.sync .b32|b64")
 def match(cg: CodegenContext, item: Instruction) -> None:
     """Return the lanes of the mask with the same value; for `.all`, the mask if all values are equal."""
-    cg.instrumentation.on_warp_sync(cg, item)
+    cg.synchronize_warp(item)
     b, ty = cg.b, f"i{item.parts[-1][1:]}"
     values = cg.to_vector(cg.operand(item.operands[1], ty))
     members_mask = cg.to_vector(members(cg, item, 2))
@@ -216,7 +216,7 @@ NEUTRAL = {
 @handles("redux.sync.add|min|max .u32|s32", "redux.sync.and|or|xor .b32")
 def reduce(cg: CodegenContext, item: Instruction) -> None:
     """Reduce the values of the lanes of the mask."""
-    cg.instrumentation.on_warp_sync(cg, item)
+    cg.synchronize_warp(item)
     b, name = cg.b, item.parts[2]
     if name in ("min", "max"):
         name = ("s" if signed(item.parts[-1]) else "u") + name

@@ -55,7 +55,7 @@ def load(cg: CodegenContext, item: Instruction) -> None:
     size = type_size(item.parts[-1]) * count
     where = address(cg, memory, space)
     if joint := joint_load(cg, item):
-        cg.instrumentation.on_access(cg, MemoryAccess(joint.site, where, space, size, "reads", item))
+        cg.instrument(MemoryAccess(joint.site, where, space, size, "reads", item))
         pointers = joint.pointers(cg)
         values = _loaded(cg, where, ty, count, pointers)
         if space == "global" and where.kind == "affine" and where.stride:
@@ -90,7 +90,7 @@ def read(
     """Load `count` consecutive elements of type `ty` for each lane; they have `size` bytes together."""
     b = cg.b
     step = BITS[ty] // 8
-    in_rows = where.kind == "affine" and space != "local" and not cg.instrumentation.compact
+    in_rows = where.kind == "affine" and space != "local"
     if in_rows and where.stride in (size, 0):
         return _read_rows(cg, where, space, ty, count, size, item)
     pointers = host_pointers(cg, where, space, size, item, "reads")
@@ -110,15 +110,13 @@ def _read_rows(
     b = cg.b
     step = BITS[ty] // 8
     access = cg.add_site("reads", space, size)
-    cg.instrumentation.on_access(cg, MemoryAccess(access, where, space, size, "reads", item))
+    cg.instrument(MemoryAccess(access, where, space, size, "reads", item))
     check = AddressCheck(cg, where, space, size, access, item.predicate)
-    check.load_bounds()
-    offsets, fine = check.check_rows()
+    fine = check.are_rows_inside()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
     with cg.side_block(fast):
-        host = check.host_base()
-        pointers = [check.host_pointer(host, o) for o in offsets]
+        pointers = check.row_pointers()
         near = _loaded(cg, where, ty, count, pointers)
         if space == "global" and where.stride:
             prefetch_next_rows(cg, item.operands[1], pointers, cg.width * size)
@@ -212,7 +210,7 @@ def write(
     cg: CodegenContext, where: Value, space: str, ty: str, size: int, values: list[Value], item: Instruction
 ) -> None:
     """Store consecutive elements of type `ty` for each lane; they have `size` bytes together."""
-    in_rows = where.kind == "affine" and space != "local" and not cg.instrumentation.compact
+    in_rows = where.kind == "affine" and space != "local"
     if in_rows and where.stride == size:
         _write_rows(cg, where, space, ty, len(values), size, values, item)
         return
@@ -263,18 +261,16 @@ def _write_rows(
     b = cg.b
     step = BITS[ty] // 8
     access = cg.add_site("writes", space, size)
-    cg.instrumentation.on_access(cg, MemoryAccess(access, where, space, size, "writes", item, tuple(values)))
+    cg.instrument(MemoryAccess(access, where, space, size, "writes", item, tuple(values)))
     check = AddressCheck(cg, where, space, size, access, item.predicate)
-    check.load_bounds()
     vectors = [cg.to_vector(v) for v in values]
     everyone = cg.all_active and item.predicate is None
     active = "" if everyone else cg.mask_bits(item.predicate)
-    offsets, fine = check.check_rows()
+    fine = check.are_rows_inside()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
     with cg.side_block(fast):
-        host = check.host_base()
-        pointers = [check.host_pointer(host, o) for o in offsets]
+        pointers = check.row_pointers()
         if space == "global":
             prefetch_next_rows(cg, item.operands[0], pointers, cg.width * size, writes=True)
         wide = cg.width * count

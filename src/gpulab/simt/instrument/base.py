@@ -7,9 +7,11 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from gpulab.simt.codegen.context import InstrumentationHooks
+from gpulab.simt.codegen.units import OPTIMIZED
+from gpulab.simt.instrument.linked_functions import FUNCTIONS, empty_functions
 
 __all__ = ["INSTRUMENTATIONS", "Forms", "Instrumentation", "create_instrumentation"]
 
@@ -28,8 +30,8 @@ class Instrumentation(InstrumentationHooks):
         The tier needs the values that the kernel computes; False if it needs only control flow and addresses.
     shared : bool
         Kernels that differ only in constants share code (see `gpulab.simt.analysis.specialization`).
-    has_compact_code : bool
-        Code that is compiled without optimisation is compact (see `InstrumentationHooks.compact`).
+    linked : bool
+        Unoptimised code calls functions that a library defines (see `linked_functions`).
     forms : mapping
         Accesses to shared memory that machine code makes in another form than PTX, by their row in the PTX
         text: (bytes per lane, offset in bytes from the address in PTX). The size is 0 for an access that
@@ -39,8 +41,12 @@ class Instrumentation(InstrumentationHooks):
     tier = "values"
     values = True
     shared = False
-    has_compact_code = False
+    linked = True
     forms: Mapping[int, tuple[int, int]] = {}
+
+    def library(self, names: Collection[str]) -> list[str]:  # noqa: ARG002
+        """Return units of LLVM IR that define functions of `linked_functions`, at least these."""
+        return [InstrumentationHooks.runtime, f"{OPTIMIZED}\n{empty_functions(FUNCTIONS)}"]
 
 
 INSTRUMENTATIONS: dict[str, Callable[[], Instrumentation]] = {"values": Instrumentation}

@@ -19,10 +19,12 @@ instructions and generic addresses.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
 from string import Template
+from typing import Any
 
 from gpulab.simt.analysis.basic_blocks import Block
 from gpulab.simt.analysis.divergence import WARP
@@ -39,24 +41,36 @@ from gpulab.simt.instrument.counters.counter_layout import (
     CounterLayout,
     add,
     population,
-    shared_code,
 )
-from gpulab.simt.instrument.counters.loop_code import count_iterations, innermost_loops
+from gpulab.simt.instrument.counters.loop_code import (
+    count_iteration,
+    count_iterations,
+    innermost_loops,
+)
 from gpulab.simt.instrument.counters.sector_code import SectorCounter
 from gpulab.simt.instrument.counters.site_code import GenericCounter, SiteCounter
 from gpulab.simt.instrument.counters.wavefront_code import WavefrontCounter
+from gpulab.simt.instrument.linked_functions import (
+    ACCESSES,
+    FACTS,
+    OTHER_ACCESS,
+    empty_functions,
+    signature,
+)
 
-__all__ = ["CounterInstrumentation"]
+__all__ = ["CounterInstrumentation", "counted_facts"]
 
 SITE_COUNTERS = {"global": SectorCounter, "shared": WavefrontCounter, "generic": GenericCounter}
 
 
 @cache
-def _runtime() -> str:
+def _text(name: str) -> str:
+    """Return a file of this package with numbers in place of names."""
     names = {name: str(value) for name, value in vars(counter_layout).items() if isinstance(value, int)}
+    names |= {name: str(value) for name, value in FACTS.items()}
     for n in (1, 2):
         names[f"SWAPPED_{n}"] = ", ".join(f"i32 {lane ^ n}" for lane in range(WARP))
-    text = resources.files("gpulab.simt.instrument.counters").joinpath("counters.ll").read_text()
+    text = resources.files("gpulab.simt.instrument.counters").joinpath(name).read_text()
     return Template(text).safe_substitute(names)
 
 
@@ -64,21 +78,26 @@ class CounterInstrumentation(Instrumentation):
     """Instrumentation that counts; `counters` is the pointer to the worker's counters."""
 
     tier = "counters"
-    has_compact_code = True
 
     def __init__(self) -> None:
-        self.runtime = _runtime()
-        self.parts: dict[tuple[int, int], int] = {}  # accesses so far of the instruction at (block, index)
+        self.runtime = _text("counters.ll")
+
+    def library(self, names: Collection[str]) -> list[str]:  # noqa: ARG002
+        events = ("tier_warp_sync", "tier_barrier", "tier_fence", "tier_event")
+        return [
+            _text("counters.ll"), _text("counters_linked.ll"), _iteration_function(), _access_functions(),
+            empty_functions(events),
+        ]  # fmt: skip
 
     def on_entry(self, cg: CodegenContext) -> None:
         self.counters = cg.load_field("recorded", "ptr")
-        loops = innermost_loops(cg.flow.blocks)
-        self.layout = CounterLayout(len(cg.flow.blocks), loops, cg.warps)
-        cg.metadata |= {"blocks": len(cg.flow.blocks), "loops": list(loops)}
+        self.layout = CounterLayout(len(cg.flow.blocks), innermost_loops(cg.flow.blocks), cg.warps)
+        cg.metadata |= counted_facts(cg.flow.blocks, self.layout.loops)
 
     def on_block(self, cg: CodegenContext, block: Block) -> None:
         record = self.place(cg, HEAD + BLOCK_BYTES * block.number)
-        shared_code(cg, "sim_count_block", [("ptr", record), ("i32", cg.mask())], _count_block)
+        add(cg.b, record, "1")
+        add(cg.b, cg.b.value(f"getelementptr i8, ptr {record}, i64 8"), population(cg.b, cg.mask()))
         count_iterations(cg, self.counters, self.layout, block)
 
     def on_branch(self, cg: CodegenContext, block: Block, here: str, there: str) -> None:
@@ -89,23 +108,11 @@ class CounterInstrumentation(Instrumentation):
 
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         item = access.item
-        part = self.parts.get((cg.block_number, cg.instruction_index), 0)
-        self.parts[cg.block_number, cg.instruction_index] = part + 1
-
         if access.space == "shared" and item.row in self.forms and access.action != "updates":
             size, shift = self.forms[item.row]
             access = replace(access, address=add_offset(cg, access.address, shift), size=size)
 
-        apart = item.predicate is not None or access.space == "generic"
-        cg.sites[access.site] = replace(
-            cg.sites[access.site],
-            opcode=item.text,
-            block=cg.block_number,
-            index=cg.instruction_index,
-            part=part,
-            apart=apart,
-            width=access.size,
-        )
+        apart = cg.sites[access.site].apart
         record = self.place(cg, self.layout.sites_at + RECORD_BYTES * access.site)
         # Machine code merges an access of 0 bytes into another one: only its executions are counted.
         kind = SITE_COUNTERS.get(access.space, SiteCounter) if access.size else SiteCounter
@@ -116,12 +123,35 @@ class CounterInstrumentation(Instrumentation):
         return cg.b.value(f"getelementptr i8, ptr {self.counters}, i64 {offset}")
 
 
-def _count_block(b: Builder, names: list[str]) -> str:
-    """Emit the count of one execution of a basic block; `names` are its record and the active lanes."""
-    record, mask = names
-    add(b, record, "1")
-    add(b, b.value(f"getelementptr i8, ptr {record}, i64 8"), population(b, mask))
-    return ""
+def _iteration_function() -> str:
+    """Return the definition of `sim_count_iteration`."""
+    b = Builder()
+
+    def body(b: Builder, names: list[str]) -> str:
+        count_iteration(b, *names)
+        return ""
+
+    arguments = [("ptr", ""), ("ptr", ""), ("i32", "")]  # see `count_iteration`
+    b.define("sim_count_iteration", "void", arguments, body)
+    return "\n".join([*sorted(b.declared), *b.functions.values()])
+
+
+def _access_functions() -> str:
+    """Return the definitions of the functions of accesses, which all count in the same way."""
+    arguments = (
+        "ptr %ctx, i32 %warp, i32 %site, i32 %mask, i64 %facts, i64 %first, i64 %second, i64 %stride, "
+        "ptr %addresses"
+    )
+    return "\n".join(
+        f"define internal {signature(name)} {{\n"
+        f"  call void @sim_count_access({arguments}, i1 {str('_shared_' in name).lower()})\n  ret void\n}}"
+        for name in (*ACCESSES, OTHER_ACCESS)
+    )
+
+
+def counted_facts(blocks: Sequence[Block], loops: Iterable[int]) -> dict[str, Any]:
+    """Return what `CounterRecorder` needs to know about a kernel."""
+    return {"blocks": len(blocks), "loops": list(loops)}
 
 
 INSTRUMENTATIONS["counters"] = CounterInstrumentation

@@ -5,16 +5,18 @@ All counters are 64-bit words, with one copy for each worker; the constants are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.ir import Builder
 
 SECTOR_BYTES = 32
 
-HEAD = 64  # bytes before the counters; the first word is the distance of this worker's sector maps
+# Bytes before the counters. The words are the distance of this worker's sector maps, three offsets of
+# `CounterLayout`, and the number of loops.
+HEAD = 64
+LOOPS_AT, ITERATIONS_AT, SITES_AT, LOOP_COUNT = 8, 16, 24, 32
 
 # Fields of a basic block: executions by warps, their active threads, executions that ended in a divergent
 # branch.
@@ -25,6 +27,9 @@ LOOP_BYTES = 64
 
 # Fields of an access site.
 EXECUTIONS, THREADS, EXCESS, IDEAL, WORST, LAST = 0, 8, 16, 24, 32, 40
+# The form in which an access to shared memory is counted (see `Instrumentation.forms`): the logarithm of its
+# bytes per lane, or -1 if it has been merged into another access, and its distance in bytes.
+FORM_SHIFT, FORM_MOVED = 48, 56
 SHARED, LOCAL = 64, 104  # the same for the lanes of a generic access to shared and to local memory
 FIRST_SAMPLE = 128
 SAMPLE_BYTES = 288  # lane mask, block, warp, sectors or wavefronts, 32 addresses
@@ -95,16 +100,3 @@ def add(b: Builder, place: str, by: str) -> None:
     """Emit the addition of `by` to the counter at `place`."""
     before = b.value(f"load i64, ptr {place}")
     b.line(f"store i64 {b.value(f'add i64 {before}, {by}')}, ptr {place}")
-
-
-def shared_code(
-    cg: CodegenContext,
-    name: str,
-    arguments: list[tuple[str, str]],
-    body: Callable[[Builder, list[str]], str],
-) -> None:
-    """Emit the code of `body`, which has no result: compact code calls it as a function of this name."""
-    if cg.instrumentation.compact:
-        cg.b.define(name, "void", arguments, body)
-    else:
-        body(cg.b, [ref for _, ref in arguments])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from gpulab.simt.instrument.counters.counter_layout import (
     BLOCK_BYTES,
     EXCESS,
     FIRST_SAMPLE,
+    FORM_SHIFT,
     HEAD,
     HOME,
     HOME_WORD,
@@ -132,6 +133,7 @@ class CounterRecorder(Recorder):
 
     def __init__(self, forms: Forms = ()) -> None:
         self.forms = forms
+        self._forms = {row: (size, moved) for row, size, moved in forms}
 
     def prepare(self, native: NativeKernel, shared_bytes: int, params: bytes) -> None:  # noqa: ARG002
         self.native = native
@@ -169,10 +171,13 @@ class CounterRecorder(Recorder):
                 self._maps.append(np.zeros(self._map_bytes, np.uint8))
             self.workers.append(worker)
             distance = self._maps[-1].ctypes.data - self._maps[0].ctypes.data
-            fresh[:8].view(np.int64)[0] = distance
+            at = self.layout
+            head = (distance, at.loops_at, at.iterations_at, at.sites_at, len(at.loops))
+            fresh[: 8 * len(head)].view(np.int64)[:] = head
         else:
             fresh[: len(before)] = before
         self._attach_arrays(worker, fresh, before)
+        self._attach_forms(worker.native.sites, fresh)
         worker.memory["recorded"] = fresh
         worker["recorded"] = fresh.ctypes.data
 
@@ -192,6 +197,20 @@ class CounterRecorder(Recorder):
             record = recorded[self.layout.sites_at + RECORD_BYTES * number :][:RECORD_BYTES].view(np.int64)
             record[(HOME + HOME_WORD) // 8] = home.ctypes.data
             record[(HOME + AWAY) // 8] = counts[number].ctypes.data
+
+    def _attach_forms(self, sites: list[AccessSite], recorded: npt.NDArray[np.uint8]) -> None:
+        """Store the form in which each access to shared memory is counted in its record."""
+        for number, access in enumerate(sites):
+            if access.space == "shared":
+                start = self.layout.sites_at + RECORD_BYTES * number + FORM_SHIFT
+                width, moved = self._form(access)
+                recorded[start : start + 16].view(np.int64)[:] = width.bit_length() - 1, moved
+
+    def _form(self, access: AccessSite) -> tuple[int, int]:
+        """Return the bytes per lane that an access is counted with, and their distance from its address."""
+        if access.space != "shared" or access.action == "updates":
+            return access.size, 0
+        return self._forms.get(access.row, (access.size, 0))
 
     def blocks(self) -> npt.NDArray[np.int64]:
         """Return, for each basic block, executions by warps, their active threads, and divergent branches."""
@@ -240,6 +259,7 @@ class CounterRecorder(Recorder):
 
     def _site(self, numbers: list[int], block: npt.NDArray[np.int64]) -> SiteCount:
         access = self.native.sites[numbers[0]]
+        access = replace(access, width=self._form(access)[0])
         records = [self._record(w, n) for w in self.workers for n in numbers]
         words = np.sum([r[: FIRST_SAMPLE // 8] for r in records], axis=0)
 

@@ -15,10 +15,9 @@ from gpulab.simt.instrument.counters.counter_layout import (
     CounterLayout,
     add,
     population,
-    shared_code,
 )
 
-__all__ = ["GROUPS", "count_iterations", "innermost_loops"]
+__all__ = ["GROUPS", "count_iteration", "count_iterations", "innermost_loops"]
 
 GROUPS = (2, 4)  # consecutive iterations
 
@@ -64,16 +63,14 @@ def count_iterations(cg: CodegenContext, counters: str, layout: CounterLayout, b
             b.line(f"store i64 0, ptr {state}")
             continue
         record = at(layout.loops_at + LOOP_BYTES * place)
-        arguments = [("ptr", state), ("ptr", record), ("i32", cg.mask())]
-        shared_code(cg, "sim_count_iteration", arguments, _count_iteration)
+        count_iteration(b, state, record, cg.mask())
 
 
-def _count_iteration(b: Builder, names: list[str]) -> str:
+def count_iteration(b: Builder, state: str, record: str, mask: str) -> None:
     """Emit the count of one iteration.
 
-    `names` are the iterations since the loop was entered, the record of the loop, and the active lanes.
+    `state` points to the iterations since the loop was entered, `record` to the counters of the loop.
     """
-    state, record, mask = names
     threads = population(b, mask)
     iterations = b.value(f"add i64 {b.value(f'load i64, ptr {state}')}, 1")
     b.line(f"store i64 {iterations}, ptr {state}")
@@ -97,4 +94,3 @@ def _count_iteration(b: Builder, names: list[str]) -> str:
         b.open(next_group)
     b.jump(done)
     b.open(done)
-    return ""

@@ -23,7 +23,7 @@ class SectorCounter(SiteCounter):
         home = self.home()
         steps = abs(self.stride)
         neighbours = self.rows and (steps == 0 or SECTOR_BYTES % steps == 0) and len(self.rows) <= 2
-        if self.is_compact or not neighbours or self.marks == READS | WRITES:
+        if not neighbours or self.marks == READS | WRITES:
             self.call_runtime("sim_sectors", ("i64", str(self.span)), ("i32", str(self.marks)))
             return
         near, other = b.new_label("near"), b.new_label("other")

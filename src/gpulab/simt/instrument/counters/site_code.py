@@ -35,7 +35,6 @@ class SiteCounter:
         self.cg, self.b, self.access, self.apart = cg, cg.b, access, apart
         self.counters, self.record = counters, record
         self.where, self.size = access.address, access.size
-        self.is_compact = cg.instrumentation.compact
         self.mask = cg.mask_bits(access.item.predicate)
         self.whole = cg.all_active and access.item.predicate is None
         self.rows = self.where.refs if self.where.kind != "varying" else ()
@@ -85,10 +84,7 @@ class SiteCounter:
     ) -> None:
         """Call a function of counters.ll, which uses the address of every lane."""
         b, cg = self.b, self.cg
-        if self.is_compact:
-            cg.store_lanes(self.where, cg.scratch)
-        else:
-            b.line(f"store <{WARP} x i64> {cg.to_vector(self.where)}, ptr {cg.scratch}, align 64")
+        b.line(f"store <{WARP} x i64> {cg.to_vector(self.where)}, ptr {cg.scratch}, align 64")
         b.call(
             function, "void", ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", self.record), *counters,
             ("ptr", cg.scratch), ("i32", self.mask), *more,

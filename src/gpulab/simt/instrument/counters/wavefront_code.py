@@ -25,7 +25,7 @@ class WavefrontCounter(SiteCounter):
     def requests(self) -> None:
         b, cg = self.b, self.cg
         worst = b.value(f"load i64, ptr {self.at(WORST)}")
-        plain = None if self.is_compact else self.without_conflicts()
+        plain = self.without_conflicts()
         other = b.new_label("other")
         if plain is None:
             b.jump(other)

@@ -7,7 +7,7 @@ rows lie inside their array. Otherwise each lane's address is checked on its own
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AccessForm", "AccessFunction", "address_arguments", "check_access"]
 
-HARMLESS_SHIFT, GRANULE_SHIFT = 5, 16  # of fields in `AccessForm.description`
 I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
 
 
@@ -65,10 +64,6 @@ class AccessForm:
         See `ShadowCheck`.
     silent : bool
         Writes of the value that is already there are recognized.
-    settles : bool
-        The lanes read neighbouring elements, one cell each, and pass cells whose reads need no record.
-    compact : bool
-        The code is compact (see `InstrumentationHooks.compact`).
     """
 
     kind: str
@@ -86,8 +81,6 @@ class AccessForm:
     stored: tuple[str, ...]
     harmless: bool
     silent: bool
-    settles: bool
-    compact: bool
 
     @classmethod
     def of(
@@ -99,16 +92,9 @@ class AccessForm:
         strong: bool = False,
         update: bool = False,
     ) -> AccessForm:
-        """Return the form of an access, of which the `granule` bytes from `offset` on are checked.
-
-        In compact code, each lane's address is checked on its own, unless that would take several lanes with
-        the same address for different ones.
-        """
+        """Return the form of an access, of which the `granule` bytes from `offset` on are checked."""
         address, shared = access.address, access.space == "shared"
         by_lane = address.kind == "varying"
-        if cg.instrumentation.compact and address.kind == "affine" and address.stride:
-            by_lane = True
-        whole_read = access.action == "reads" and granule == access.size
         uniform_values = all(value.kind == "uniform" for value in access.values)
         # A write of the value that is already there is harmless. In shared memory only one value for all
         # lanes is compared, as of a loop in which every thread fills the whole array.
@@ -133,37 +119,26 @@ class AccessForm:
             # Lanes that write to one cell are harmless if all of them store the same value.
             harmless=strong or (bool(access.values) and uniform_values),
             silent=silent,
-            settles=by_lane and address.kind == "affine" and whole_read and address.stride == granule,
-            compact=cg.instrumentation.compact,
         )
 
     @property
-    def in_state(self) -> bool:
-        """The addresses and the elements are in the worker's state, and not arguments."""
-        return self.compact and self.kind == "varying"
-
-    @property
-    def function(self) -> AccessForm:
-        """The form whose function checks this one, too; `description` tells it what differs."""
-        if not self.in_state:
-            return self
-        stored = self.stored if self.silent else ()
-        return replace(self, size=0, granule=0, harmless=False, stored=stored)
+    def flags(self) -> int:
+        """The flags in the access word."""
+        return STRONG * self.strong | SWAP * self.swap | UPDATE * self.update
 
     @property
     def name(self) -> str:
         """The name of the function."""
         stride = f"{'m' * (self.stride < 0)}{abs(self.stride)}"
         parts = [self.kind, self.rows, self.width, stride, self.action, self.space, self.size, self.offset]
-        names = ("strong", "swap", "update", "harmless", "silent", "settles", "compact")
+        names = ("strong", "swap", "update", "harmless", "silent")
         parts += [self.granule, *self.stored, *(name for name in names if getattr(self, name))]
         return "_".join(["san_access", *map(str, parts)])
 
     def description(self, offset: int) -> tuple[str, str]:
         """Return the argument that describes an access, and its part at `offset`, to function and host."""
         word = ACTIONS.index(self.action) | self.strong << 2 | self.swap << 3 | self.update << 4
-        word |= self.harmless << HARMLESS_SHIFT
-        return "i32", str(word | offset << 8 | self.granule << GRANULE_SHIFT | len(self.stored) << 24)
+        return "i32", str(word | offset << 8 | self.granule << 16 | len(self.stored) << 24)
 
     def value_places(self, b: Builder, state: str) -> list[str]:
         """Return pointers to the elements to be stored in the worker's state, each of all lanes."""
@@ -175,11 +150,10 @@ class AccessForm:
 
     def call(self, b: Builder, arguments: list[tuple[str, str]]) -> None:
         """Emit a call of the function; see `AccessFunction` for its arguments."""
-        form = self.function
-        defined = _defined(form, tuple(ty for ty, _ in arguments), jit.has_gather())
+        defined = _defined(self, tuple(ty for ty, _ in arguments), jit.has_gather())
         b.functions.update(defined.functions)
         b.declared |= defined.declared
-        b.line(f"call void @{form.name}({', '.join(f'{ty} {value}' for ty, value in arguments)})")
+        b.line(f"call void @{self.name}({', '.join(f'{ty} {value}' for ty, value in arguments)})")
 
 
 @lru_cache(maxsize=256)
@@ -194,28 +168,18 @@ def _defined(form: AccessForm, types: tuple[str, ...], _gathers: bool) -> Builde
 def check_access(
     cg: CodegenContext,
     access: MemoryAccess,
-    state: str,
     offset: int,
     granule: int,
     strong: bool,
     update: bool,
 ) -> None:
-    """Emit the check of an access, or of one part of it if the access is larger than a cell.
-
-    `state` is a pointer to the worker's state.
-    """
+    """Emit the check of an access, or of one part of it if the access is larger than a cell."""
     b, form = cg.b, AccessForm.of(cg, access, offset, granule, strong, update)
     arguments = [("ptr", "%ctx"), ("i32", "%warp"), ("i32", str(access.site))]
     arguments += [("i32", cg.mask_bits(access.item.predicate)), form.description(offset)]
     values = [cg.as_type(value, ty) for ty, value in zip(form.stored, access.values, strict=True)]
-    if form.in_state:
-        place = b.value(f"getelementptr i8, ptr {state}, i64 {STATE['addresses']}")
-        cg.store_lanes(add_offset(cg, access.address, offset), place)
-        for place, value in zip(form.value_places(b, state), values, strict=True):
-            cg.store_lanes(value, place)
-    else:
-        arguments += address_arguments(cg, access, form, offset)
-        arguments += [(vector(value.ty), cg.to_vector(value)) for value in values]
+    arguments += address_arguments(cg, access, form, offset)
+    arguments += [(vector(value.ty), cg.to_vector(value)) for value in values]
     form.call(b, arguments)
 
 
@@ -231,9 +195,8 @@ def address_arguments(
 class AccessFunction:
     """Emitter of the function that checks the accesses of one form.
 
-    Its arguments are the context, the warp, the access site, the active lanes and a description for the host;
-    unless they are in the worker's state also the address of each row (or of all lanes, as a vector), and the
-    bits of the elements to be stored.
+    Its arguments are the context, the warp, the access site, the active lanes, a description for the host,
+    the address of each row (or of all lanes, as a vector), and the bits of the elements to be stored.
     """
 
     def __init__(self, b: Builder, names: list[str], form: AccessForm) -> None:
@@ -246,56 +209,46 @@ class AccessFunction:
         b, form = self.b, self.form
         self.prepare()
         self.word = b.value(f"shl i32 {self.site}, {SITE_SHIFT}")
-        most, flags = MAX_SITE << SITE_SHIFT, STRONG * form.strong | SWAP * form.swap | UPDATE * form.update
+        most = MAX_SITE << SITE_SHIFT
         self.word = b.call("llvm.umin.i32", "i32", ("i32", self.word), ("i32", str(most)))
-        self.word = b.value(f"or i32 {self.word}, {flags}")
+        self.word = b.value(f"or i32 {self.word}, {form.flags}")
 
-        contiguous = form.kind == "affine" and form.stride in (0, form.size)
-        if contiguous or form.kind == "uniform":
-            quick, slow, join = b.new_label("row"), b.new_label("each"), b.new_label("checked")
-            offsets, inside = self.row_offsets()
-            b.branch(inside, quick, slow, likely=True)
-            b.open(quick)
-            undecided = self.check_recorded_rows(offsets)
-            quick_end = b.label
-            b.jump(join)
-            b.open(slow)
-            undecided_lanes = self.check_lanes()
-            slow_end = b.label
-            b.jump(join)
-            b.open(join)
-            undecided = b.phi("i32", (undecided, quick_end), (undecided_lanes, slow_end))
-        elif form.settles:
-            undecided = self.check_unsettled_lanes()
-        else:
-            undecided = self.check_lanes()
+        in_rows = form.kind == "uniform" or (form.kind == "affine" and form.stride in (0, form.size))
+        self.report_undecided(self.check_rows_or_lanes() if in_rows else self.check_lanes())
+        return ""
 
+    def check_rows_or_lanes(self) -> str:
+        """Check the access by rows if they are inside their array, otherwise lane by lane."""
+        b = self.b
+        quick, slow, join = b.new_label("row"), b.new_label("each"), b.new_label("checked")
+        offsets, inside = self.row_offsets()
+        b.branch(inside, quick, slow, likely=True)
+        b.open(quick)
+        undecided = self.check_recorded_rows(offsets)
+        quick_end = b.label
+        b.jump(join)
+        b.open(slow)
+        undecided_lanes = self.check_lanes()
+        slow_end = b.label
+        b.jump(join)
+        b.open(join)
+        return b.phi("i32", (undecided, quick_end), (undecided_lanes, slow_end))
+
+    def report_undecided(self, undecided: str) -> None:
+        """Emit the report of the undecided lanes, if there are any."""
+        b = self.b
         report, on = b.new_label("undecided"), b.new_label("on")
         b.branch(b.value(f"icmp ne i32 {undecided}, 0"), report, on, likely=False)
         b.open(report)
         self.report(undecided)
         b.jump(on)
         b.open(on)
-        return ""
 
     def prepare(self) -> None:
         """Load the worker's state and locate the array."""
-        b, form = self.b, self.form
+        form = self.form
         self.state = self.load_field("recorded")
         self.shift = str(form.granule.bit_length() - 1)  # the logarithm of the bytes of a cell
-        self.exclusive = str(0 if form.harmless else -1)  # lanes that may not write to one cell
-        if form.in_state:
-            granule = b.value(f"and i32 {b.value(f'lshr i32 {self.description}, {GRANULE_SHIFT}')}, 255")
-            shift = b.call("llvm.cttz.i32", "i32", ("i32", granule), ("i1", "false"))
-            self.shift = b.value(f"zext i32 {shift} to i64")
-            harmless = b.value(f"and i32 {self.description}, {1 << HARMLESS_SHIFT}")
-            is_harmful = b.value(f"icmp eq i32 {harmless}, 0")
-            self.exclusive = b.value(f"sext i1 {is_harmful} to i32")
-            self.addresses = [b.value(f"load {I64}, ptr {self.at_state('addresses')}, align 8")]
-            self.values = [
-                b.value(f"load {vector(ty)}, ptr {place}, align 8")
-                for ty, place in zip(form.stored, form.value_places(b, self.state), strict=True)
-            ]
         self.locate_array()
 
     def locate_again(self, slot: str) -> None:
@@ -457,30 +410,20 @@ class AccessFunction:
         """Call the `ShadowCheck` of these offsets; return the undecided lanes."""
         form = self.form
         width = WARP if kind == "lanes" else form.width
-        granule, harmless = form.granule, form.harmless
-        chosen: list[tuple[str, str]] = []  # arguments that take the place of constants
-        if kind == "lanes" and form.compact:
-            granule, harmless = 0, False
-            chosen = [("i64", self.shift), ("i32", self.exclusive)]
-            if form.action == "writes" and not form.strong:
-                silent = silent or "0"
-        parts = [kind, len(offsets), width, form.action, form.space, granule]
-        flags = {"strong": form.strong, "harmless": harmless, "swap": form.swap, "update": form.update}
+        parts = [kind, len(offsets), width, form.action, form.space, form.granule]
+        flags = {"strong": form.strong, "harmless": form.harmless, "swap": form.swap, "update": form.update}
         names = [name for name, is_set in flags.items() if is_set]
         name = "_".join(["san", *map(str, parts), *names]) + "_silent" * bool(silent)
         arguments = [
             ("ptr", "%x0"), ("i32", self.warp), ("ptr", self.state), ("ptr", self.shadow), ("i32", mask),
-            ("i32", self.word), *offsets, *chosen, *([("i32", silent)] if silent else []),
+            ("i32", self.word), *offsets, *([("i32", silent)] if silent else []),
         ]  # fmt: skip
 
         def body(b: Builder, names: list[str]) -> str:
-            end = len(names) - len(chosen) - bool(silent)
             check = ShadowCheck(
-                b, names[:end], kind, width, form.action, form.space == "shared", granule, form.strong,
-                harmless, form.swap, form.update,
+                b, names[: len(names) - bool(silent)], kind, width, form.action, form.space == "shared",
+                form.granule, form.strong, form.harmless, form.swap, form.update,
             )  # fmt: skip
-            if chosen:
-                check.shift, check.exclusive = names[end : end + len(chosen)]
             check.silent = names[-1] if silent else ""
             return check.build()
 
@@ -493,36 +436,6 @@ class AccessFunction:
         offsets = self.lane_offsets()
         silent = self.silent_lanes(offsets) if self.form.silent else ""
         return self.call_check("lanes", self.mask, [(I64, offsets), ("i64", self.size)], silent)
-
-    def check_unsettled_lanes(self) -> str:
-        """Check the lanes whose read has to be recorded, if all lanes are inside their array."""
-        b = self.b
-        offsets = self.lane_offsets()
-        cells = b.splat("i64", b.value(f"lshr i64 {self.size}, {self.shift}"))
-        # Rotated right, the offset of a misaligned element is larger than the number of elements.
-        turned = b.call(
-            f"llvm.fshr.v{WARP}i64", I64, *[(I64, offsets)] * 2, (I64, b.splat("i64", self.shift))
-        )
-        inside = self.bits(b.value(f"icmp ult {I64} {turned}, {cells}"))
-        lanes, start = b.new_label("lanes"), b.label
-        recorded, inner, done = b.new_label("recorded"), b.new_label("inner"), b.new_label("settled")
-        b.branch(b.value(f"icmp eq i32 {inside}, -1"), inner, lanes, likely=True)
-        b.open(inner)
-        b.branch(b.value(f"icmp eq ptr {self.shadow}, {self.at_state('read_only')}"), done, recorded)
-        b.open(recorded)
-        first = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['cells']}")
-        pointers = b.value(f"getelementptr i32, ptr {first}, {I64} {turned}")
-        settled = gather(b, "i32", pointers, "splat (i1 true)")
-        unsettled = b.value(f"and i32 {self.mask}, {self.unsettled(settled, self.settled_key())}")
-        end = b.label
-        b.branch(b.value(f"icmp eq i32 {unsettled}, 0"), done, lanes)
-        b.open(lanes)
-        mask = b.phi("i32", (self.mask, start), (unsettled, end))
-        undecided = self.call_check("lanes", mask, [(I64, offsets), ("i64", self.size)], "")
-        checked = b.label
-        b.jump(done)
-        b.open(done)
-        return b.phi("i32", ("0", inner), ("0", end), (undecided, checked))
 
     def lane_offsets(self) -> str:
         """Return the offsets of all lanes in the array, as a vector."""
@@ -582,14 +495,13 @@ class AccessFunction:
     def report(self, undecided: str) -> None:
         """Pass the addresses, values and lanes to the host."""
         b, form, addresses = self.b, self.form, self.at_state("addresses")
-        places = [self.at_state("values")] if form.in_state else form.value_places(b, self.state)
-        if not form.in_state:
-            lanes = self.addresses[0] if form.kind == "varying" else self.lanes_of_rows(self.addresses)
-            if form.offset:
-                lanes = b.value(f"add {I64} {lanes}, splat (i64 {form.offset})")
-            b.line(f"store {I64} {lanes}, ptr {addresses}, align 8")
-            for ty, value, place in zip(form.stored, self.values, places, strict=True):
-                b.line(f"store {vector(ty)} {value}, ptr {place}, align 1")
+        places = form.value_places(b, self.state)
+        lanes = self.addresses[0] if form.kind == "varying" else self.lanes_of_rows(self.addresses)
+        if form.offset:
+            lanes = b.value(f"add {I64} {lanes}, splat (i64 {form.offset})")
+        b.line(f"store {I64} {lanes}, ptr {addresses}, align 8")
+        for ty, value, place in zip(form.stored, self.values, places, strict=True):
+            b.line(f"store {vector(ty)} {value}, ptr {place}, align 1")
         b.line(
             f"call void @san_report(ptr %x0, i32 {self.warp}, ptr {addresses}, i32 {undecided}, "
             f"i32 {self.site}, i32 {self.description}, ptr {places[0] if places else 'null'})"

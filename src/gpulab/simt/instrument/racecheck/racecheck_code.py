@@ -11,29 +11,32 @@ passed to `RacecheckRecorder`, which implements the complete rule: partial barri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import cache
 from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING
 
-from gpulab.simt.analysis import basic_blocks
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.analysis.pointer_origins import stored_parameters
 from gpulab.simt.codegen.addressing import AddressCheck
 from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
-from gpulab.simt.codegen.special_registers import GRID_BARRIER
 from gpulab.simt.instructions.collective import group_by_group
-from gpulab.simt.instructions.matrix_fragments import accessed_fragment
 from gpulab.simt.instrument.base import INSTRUMENTATIONS, Instrumentation
+from gpulab.simt.instrument.linked_functions import (
+    ACCESSES,
+    FACTS,
+    OTHER_ACCESS,
+    empty_functions,
+)
 from gpulab.simt.instrument.racecheck.access_check import check_access
-from gpulab.simt.instrument.racecheck.loaded_values import is_extremum, is_update, used_values
+from gpulab.simt.instrument.racecheck.linked_check import linked_checks
+from gpulab.simt.instrument.racecheck.race_facts import RaceFacts, blocks_before_warp_sync
 from gpulab.simt.instrument.racecheck.read_groups import ReadGroups
 from gpulab.simt.instrument.racecheck.shadow_layout import CALLBACKS, STATE
-from gpulab.simt.ptx.syntax import Imm, Instruction, Mem, Reg, type_size
-from gpulab.simt.runtime.layout import GRID_BARRIER_OFFSET
+from gpulab.simt.ptx.syntax import Imm, Instruction
+from gpulab.simt.runtime.layout import GRID_BARRIER_OFFSET, SITE_CACHE_BYTES
 
 if TYPE_CHECKING:
     from gpulab.simt.codegen.context import CodegenContext
@@ -43,71 +46,43 @@ __all__ = ["RacecheckInstrumentation"]
 I32, I64 = vector("i32"), vector("i64")
 
 
-def _runtime() -> str:
-    text = resources.files("gpulab.simt.instrument.racecheck").joinpath("racecheck.ll").read_text()
-    names = {name: str(at) for name, at in STATE.items()}
-    names |= {name.upper(): str(CALLBACKS[name]) for name in ("turn", "expand_rows")}
-    return Template(text).safe_substitute(names)
+@cache
+def _text(name: str) -> str:
+    """Return a file of this package with numbers in place of names."""
+    text = resources.files("gpulab.simt.instrument.racecheck").joinpath(name).read_text()
+    names = STATE | {event.upper(): number for event, number in CALLBACKS.items()} | FACTS
+    names |= {"EVENTS": sum(FACTS[name] for name in ("ARRIVES", "COPIES", "PUBLISHES", "ACQUIRES"))}
+    names |= {"GRID_BARRIER_OFFSET": GRID_BARRIER_OFFSET, "SITE_CACHE_BYTES": SITE_CACHE_BYTES}
+    lanes = ", ".join(f"i32 {lane}" for lane in range(WARP))
+    return Template(text).safe_substitute({name: str(number) for name, number in names.items()}, LANES=lanes)
 
 
 class RacecheckInstrumentation(Instrumentation):
-    """Instrumentation that checks every access to global and shared memory against its shadow.
-
-    It adds to the kernel's metadata:
-
-    - `granules`: bytes of a cell in global and in shared memory,
-    - `shared`: offsets of the shared variables,
-    - `blocks`: for each basic block its targets, whether it ends in a barrier, the positions of
-      `__syncwarp()` in it, and whether it is in a branch that only some lanes take; None if several calls
-      share the code of a function,
-    - `spins`: whether the kernel has loops that wait for other threads,
-    - `updates`: pairs of access sites (read, write) that read and then write the same element,
-    - `guesses`: access sites of `atomicMin` and `atomicMax`, and of reads whose value these verify,
-    - `stored`: see `stored_parameters`.
-    """
+    """Instrumentation that checks every access to global and shared memory against its shadow."""
 
     tier = "racecheck"
-    has_compact_code = True
-    runtime = _runtime()
+    runtime = _text("racecheck.ll")
+
+    def library(self, names: Collection[str]) -> list[str]:
+        accesses = [name for name in ACCESSES if name in names]
+        empty = empty_functions(("tier_block", "tier_branch", "tier_loop", "tier_iteration", OTHER_ACCESS))
+        files = [_text(name) for name in ("racecheck_linked.ll", "read_only.ll")]
+        return [self.runtime, *files, empty, *linked_checks(accesses)]
 
     def on_entry(self, cg: CodegenContext) -> None:
-        sizes: dict[str, set[int]] = {"global": set(), "shared": set()}
-        self.uses_flags = bool(cg.analysis.spin_loops)  # threads may wait for flags of other threads
-        self.syncs_grid = False
-        has_extrema = False
-        for item in (i for block in cg.flow.blocks for i in block.code):
-            has_extrema |= is_extremum(item)
-            self.syncs_grid |= any(isinstance(o, Reg) and o.name in GRID_BARRIER for o in item.operands)
-            self.uses_flags |= item.op in ("membar", "fence")
-            for space, size in _accessed(item):
-                sizes[space].add(size)
-        self.granule = {space: min([8, *used]) for space, used in sizes.items()}
-
-        self.used = used_values(cg.flow.blocks) if has_extrema else None
-        self.reads: dict[tuple[int, Mem], tuple[int, int]] = {}  # (block, address) -> (index, site)
-        self.update_sites: set[int] = set()  # plain writes of a value that depends on the element's old one
-        cg.metadata |= {
-            "granules": self.granule,
-            "shared": cg.launch_constants.shared,
-            "blocks": _synchronization(cg),
-            "spins": bool(cg.analysis.spin_loops),
-            "updates": [],
-            "guesses": [],
-            "stored": stored_parameters(cg.flow, cg.parameter_offsets()[0]),
-        }
-        self.state = state = cg.load_field("recorded", "ptr")
+        self.facts = RaceFacts(cg)
+        cg.metadata |= self.facts.metadata
+        state = cg.load_field("recorded", "ptr")
         self.groups = ReadGroups()
         self.read_only = cg.b.value(f"getelementptr i8, ptr {state}, i64 {STATE['read_only']}")
         self.addresses = cg.b.value(f"getelementptr i8, ptr {state}, i64 {STATE['addresses']}")
 
     # -- synchronization ------------------------------------------------------------------------
 
-    def on_warp_sync(self, cg: CodegenContext, item: Instruction) -> None:
-        if "sync" not in item.parts:
-            return  # a form from before Volta, which does not synchronize
+    def on_warp_sync(self, cg: CodegenContext, item: Instruction, site: int) -> None:
         b = cg.b
         mask = cg.operand(item.operands[-1], "i32")
-        self.check_lanes(cg, item, mask)
+        self.check_lanes(cg, item, mask, site)
         active = cg.mask_bits(item.predicate)
         absent = b.value(f"xor i32 {cg.combine_masks('and', mask)}, -1")
         complete = b.value(f"icmp eq i32 {b.value(f'and i32 {absent}, {active}')}, 0")
@@ -127,14 +102,14 @@ class RacecheckInstrumentation(Instrumentation):
         b.jump(on)
         b.open(on)
 
-    def check_lanes(self, cg: CodegenContext, item: Instruction, mask: Value) -> None:
+    def check_lanes(self, cg: CodegenContext, item: Instruction, mask: Value, site: int) -> None:
         """Emit a fault unless every lane of a mask is active with the same mask, the lane itself included."""
         b = cg.b
         active = cg.mask_bits(item.predicate)
         suspended = "0"
-        for number in sorted(cg.analysis.frontier[cg.block_number]):
-            if item.op == "bar" and number in _blocks_before_warp_sync(cg):
-                continue  # these lanes may reach another __syncwarp(), which is allowed
+        # Lanes that may reach another __syncwarp() are allowed to be missing.
+        before = blocks_before_warp_sync(cg) if item.op == "bar" else set()
+        for number in sorted(cg.analysis.frontier[cg.block_number] - before):
             suspended = b.value(f"or i32 {suspended}, {b.value(f'load i32, ptr {cg.suspended[number]}')}")
         named = cg.combine_masks("or", mask)
         missing = b.value(f"and i32 {named}, {suspended}")
@@ -146,7 +121,6 @@ class RacecheckInstrumentation(Instrumentation):
         if mask.kind != "uniform":
             missing = b.value(f"or i32 {missing}, {self.lanes_with_other_masks(cg, mask, active)}")
 
-        site = cg.add_site("names lanes", "warp", 0)
         for kind, lanes in (("mask_without_caller", without), ("missing_lanes", missing)):
             wrong, on = b.new_label("wrong"), b.new_label("on")
             b.branch(b.value(f"icmp ne i32 {lanes}, 0"), wrong, on, likely=False)
@@ -169,7 +143,7 @@ class RacecheckInstrumentation(Instrumentation):
 
         return group_by_group(cg, active, "i32", each, "0")
 
-    def on_barrier(self, cg: CodegenContext, expected: str) -> None:
+    def on_barrier(self, cg: CodegenContext, expected: str, site: int) -> None:
         """Emit a fault if the thread count of a barrier is not a multiple of the warp size."""
         b = cg.b
         if expected == "0":
@@ -179,7 +153,7 @@ class RacecheckInstrumentation(Instrumentation):
         b.branch(odd, wrong, on, likely=False)
         with cg.side_block(wrong):
             count = b.value(f"zext i32 {expected} to i64")
-            cg.fault("barrier_count", cg.add_site("waits at", "barrier", 0), cg.mask(), count)
+            cg.fault("barrier_count", site, cg.mask(), count)
         b.open(on)
 
     def on_fence(self, cg: CodegenContext, item: Instruction) -> None:
@@ -224,8 +198,8 @@ class RacecheckInstrumentation(Instrumentation):
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         if access.space in ("local", "const"):
             return
-        self.describe_site(cg, access)
-        if not self.syncs_grid or access.space == "shared" or not self.is_strong(access):
+        self.facts.describe(cg, access)
+        if not self.facts.syncs_grid or access.space == "shared" or not self.facts.is_strong(access):
             self.check_access(cg, access)
             return
 
@@ -253,18 +227,18 @@ class RacecheckInstrumentation(Instrumentation):
     def check_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         """Emit the check of an access, and the synchronization that it implies."""
         item, b = access.item, cg.b
-        strong = self.is_strong(access)
-        if strong and {"release", "acq_rel"} & set(item.parts) | {item.op} & {"mbarrier"}:
+        strong = self.facts.is_strong(access)
+        if self.facts.fences(access):
             self.on_fence(cg, item)
 
-        granule = min(self.granule["shared" if access.space == "shared" else "global"], access.size)
+        granule = self.facts.cell_bytes(access)
         whole_read = access.action == "reads" and not strong and granule == access.size
-        grouped = whole_read and access.space == "shared" and not self.compact
+        grouped = whole_read and access.space == "shared"
         if not (grouped and self.groups.check(cg, access)):
-            update = access.site in self.update_sites
+            update = access.site in self.facts.update_sites
             with self.unless_read_only(cg, access):
                 for part in range(access.size // granule):
-                    check_access(cg, access, self.state, part * granule, granule, strong, update)
+                    check_access(cg, access, part * granule, granule, strong, update)
 
         if "mbarrier" in item.parts and access.action == "updates":
             self.report_mbarrier(cg, item, access.address, "mbarrier_arrival")
@@ -280,7 +254,7 @@ class RacecheckInstrumentation(Instrumentation):
     @contextmanager
     def unless_read_only(self, cg: CodegenContext, access: MemoryAccess) -> Iterator[None]:
         """Emit code that a read of an array that is not recorded skips, if its rows are in that array."""
-        by_lane = self.compact or access.address.kind == "varying"
+        by_lane = access.address.kind == "varying"
         if access.action != "reads" or access.space == "shared" or by_lane:
             yield
             return
@@ -296,112 +270,6 @@ class RacecheckInstrumentation(Instrumentation):
             yield
             b.jump(on)
         b.open(on)
-
-    def describe_site(self, cg: CodegenContext, access: MemoryAccess) -> None:
-        """Record the position of the access in the code, and its part in an update or a guess."""
-        block, index = cg.block_number, cg.instruction_index
-        cg.sites[access.site] = replace(
-            cg.sites[access.site], opcode=access.item.op, block=block, index=index
-        )
-
-        if self.used is not None and (
-            is_extremum(access.item)
-            or (access.item.op == "ld" and self.used.isdisjoint(basic_blocks.writes(access.item)))
-        ):
-            cg.metadata["guesses"].append(access.site)
-        address = next((o for o in access.item.operands if isinstance(o, Mem)), None)
-        if address is None or access.item.op not in ("ld", "st"):
-            return
-        if access.action == "reads":
-            self.reads[block, address] = (index, access.site)
-        elif (block, address) in self.reads:
-            start, read = self.reads[block, address]
-            code = cg.flow.blocks[block].code[start : index + 1]
-            changed = {name for item in code[1:-1] for name in basic_blocks.writes(item)}
-            if changed.intersection(basic_blocks.registers_of((address,))):
-                return
-            if is_update(code):
-                self.update_sites.add(access.site)
-            if access.site in self.update_sites or cg.sites[read].line == cg.sites[access.site].line:
-                cg.metadata["updates"].append([read, access.site])
-
-    def is_strong(self, access: MemoryAccess) -> bool:
-        """Return True for accesses that do not race with one another, such as atomic operations.
-
-        `volatile` in shared memory counts only in a kernel with fences or waiting loops: without them it is
-        the warp-synchronous style from before Volta, which needs `__syncwarp()` today.
-        """
-        parts = set(access.item.parts)
-        if access.action == "updates" or parts & {"relaxed", "acquire", "release"}:
-            return True
-        if access.item.op == "mbarrier":
-            return True
-        return "volatile" in parts and (access.space != "shared" or self.uses_flags)
-
-
-def _synchronization(cg: CodegenContext) -> list[list[object]] | None:
-    """Return each block's targets, whether it ends in a barrier, its `__syncwarp()`s, and if lanes skip it.
-
-    A function body that several calls share has paths from one call to the return of another, which cannot
-    be executed; the result is None for kernels with such bodies.
-    """
-    labels = (item for item in cg.flat.body if isinstance(item, str))
-    if any(label.endswith(":enter") and "@" not in label for label in labels):
-        return None
-    partial = _partial_blocks(cg)
-    return [
-        [
-            list(block.targets),
-            block.end == "barrier",
-            [at for at, item in enumerate(block.code) if item.op == "bar" and "warp" in item.parts],
-            block.number in partial,
-        ]
-        for block in cg.flow.blocks
-    ]
-
-
-def _partial_blocks(cg: CodegenContext) -> set[int]:
-    """Return the blocks in which lanes of a warp may be missing, because they wait or have exited."""
-    blocks, analysis = cg.flow.blocks, cg.analysis
-    partial = {block.number for block in blocks if analysis.frontier[block.number]}
-    pending = [n for n in analysis.divergent if analysis.exits.intersection(blocks[n].targets)]
-    while pending:
-        targets = set(blocks[pending.pop()].targets) - partial - analysis.exits
-        partial |= targets
-        pending.extend(targets)
-    return partial
-
-
-def _blocks_before_warp_sync(cg: CodegenContext) -> set[int]:
-    """Return the blocks from which a path leads to a `__syncwarp()`."""
-    blocks = cg.flow.blocks
-    reached = {b.number for b in blocks if any(i.op == "bar" and "warp" in i.parts for i in b.code)}
-    grows = True
-    while grows:
-        before = len(reached)
-        reached |= {b.number for b in blocks if reached & set(b.targets)}
-        grows = len(reached) > before
-    return reached
-
-
-def _accessed(item: Instruction) -> list[tuple[str, int]]:
-    """Return the state spaces that an instruction accesses, each with the bytes of the access."""
-    if item.op == "cp" and "async" in item.parts:
-        return [("global", 4), ("shared", 4)]
-    if item.op in ("mbarrier", "ldmatrix", "stmatrix"):
-        return [("shared", 8)]
-    size = 0
-    if item.op == "wmma" and item.parts[1] in ("load", "store"):
-        fragment, layout = accessed_fragment(item)
-        size = min(access.size for access in fragment.accesses(layout))
-    elif item.op not in ("ld", "ldu", "st", "atom", "red") or {"param", "local", "const"} & set(item.parts):
-        return []
-    if not size:
-        count = next((int(p[1:]) for p in item.parts if p in ("v2", "v4", "v8")), 1)
-        size = type_size(item.parts[-1]) * count
-    if any(p.startswith("shared") for p in item.parts):
-        return [("shared", size)]
-    return [("global", size)] if "global" in item.parts else [("global", size), ("shared", size)]
 
 
 INSTRUMENTATIONS["racecheck"] = RacecheckInstrumentation

@@ -92,7 +92,7 @@ class ShadowCheck:
         self.warp, self.state, self.shadow, self.mask, self.site = names[1:6]
         self.places = names[6:]
         self.shift = str(granule.bit_length() - 1)  # the logarithm of the bytes of a cell
-        self.exclusive = ""  # if set, the lanes that may not write to one cell; otherwise see `harmless`
+        self.exclusive = ""  # if set, 0 for harmless writes, otherwise -1; it takes the place of `harmless`
         self.silent = ""  # the mask of lanes that store the value that is already there
         self.count = len(self.places) if form == "same" else WARP
         self.ty = vector("i32", self.count)
@@ -617,7 +617,11 @@ class ShadowCheck:
     def record_write(self, good: str) -> str:
         """Record this write; of lanes that write one cell, all but one are passed to the host."""
         if self.several and not self.harmless:
-            good = self.and_(good, self.not_(self.several))
+            excluded = self.several
+            if self.exclusive:
+                is_exclusive = self.b.value(f"icmp ne i32 {self.exclusive}, 0")
+                excluded = self.and_(excluded, self.b.splat("i1", is_exclusive, self.count))
+            good = self.and_(good, self.not_(excluded))
         self.store(WRITE_TIME, self.now, good)
         self.store(WRITER, self.own, good)
         self.store(SETTLED, "zeroinitializer", good)

@@ -17,7 +17,6 @@ A traced line is one 64-bit word:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from importlib import resources
 from string import Template
@@ -31,8 +30,9 @@ from gpulab.simt.instrument.counters.counter_code import CounterInstrumentation
 from gpulab.simt.instrument.counters.counter_layout import BLOCK_BYTES, HEAD
 from gpulab.simt.instrument.counters.loop_code import count_iterations
 
-__all__ = ["LAYOUT", "TraceInstrumentation"]
+__all__ = ["LAYOUT", "TRACED_SPACES", "TraceInstrumentation"]
 
+TRACED_SPACES = ("global", "shared", "const", "generic")
 SAMPLES_PER_SITE = 48  # sampled requests of a site, for each worker
 # Byte offsets and sizes that generated code, trace.ll and the recorder share. The offsets up to SAMPLES are
 # those of the fields in a worker's head, which are set before a launch.
@@ -68,6 +68,7 @@ class TraceInstrumentation(CounterInstrumentation):
     tier = "trace"
     values = False
     shared = True
+    linked = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,15 +90,8 @@ class TraceInstrumentation(CounterInstrumentation):
         count_iterations(cg, self.counters, self.layout, block)
 
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
-        part = self.parts.get((cg.block_number, cg.instruction_index), 0)
-        self.parts[cg.block_number, cg.instruction_index] = part + 1
-        if access.space not in ("global", "shared", "const", "generic"):
+        if access.space not in TRACED_SPACES:
             return
-        cg.sites[access.site] = replace(
-            cg.sites[access.site], opcode=access.item.text, block=cg.block_number,
-            index=cg.instruction_index, part=part, apart=access.item.predicate is not None, width=access.size,
-        )  # fmt: skip
-
         b, address = cg.b, access.address
         begin, on = b.new_label("access"), b.new_label("on")
         mask = cg.mask_bits(access.item.predicate)

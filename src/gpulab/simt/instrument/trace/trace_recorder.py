@@ -12,7 +12,7 @@ from gpulab.simt.codegen.memory_access import AccessSite
 from gpulab.simt.codegen.native import NativeKernel
 from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 from gpulab.simt.instrument.recorder import Recorder
-from gpulab.simt.instrument.trace.trace_code import LAYOUT
+from gpulab.simt.instrument.trace.trace_code import LAYOUT, TRACED_SPACES
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.worker import LaunchWorker
 
@@ -143,7 +143,7 @@ class TraceRecorder(CounterRecorder):
         """Return the sampled requests of each site, in the order of the sites."""
         result = []
         for number, access in enumerate(self.native.sites):
-            if not access.opcode:
+            if not access.opcode or access.space not in TRACED_SPACES:
                 continue
             reached, made, masks, addresses = 0, 0, [], []
             for worker in self.workers:

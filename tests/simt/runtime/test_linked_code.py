@@ -1,15 +1,18 @@
-"""Compact code, which runs before code is optimised, against optimised code: values, findings and counts."""
+"""Linked code, which runs before code is optimised, against optimised code: values, findings and counts."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gpulab
 from gpulab.devices.simulator.simulated_device import SimulatedDevice
-from gpulab.simt.codegen import native
+from gpulab.simt.codegen import jit, native
+from gpulab.simt.ptx.syntax import Module
 
 N = 1000  # elements that the kernels may use; no multiple of a block's threads
 
@@ -100,7 +103,7 @@ def outcome(body: str, block: tuple[int, int]) -> tuple[list[float], list[str], 
 
 
 @pytest.mark.parametrize(("name", "block"), CASES, ids=[f"{name}, {x}x{y}" for name, (x, y) in CASES])
-def test_compact_code_finds_and_counts_what_optimised_code_does(
+def test_linked_code_finds_and_counts_what_optimised_code_does(
     monkeypatch: pytest.MonkeyPatch, name: str, block: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(native, "kernel_cache", lambda: None)
@@ -109,3 +112,64 @@ def test_compact_code_finds_and_counts_what_optimised_code_does(
         monkeypatch.setattr(native, "OPTIMIZATION_S", seconds)
         outcomes.append(outcome(BODIES[name], block))
     assert outcomes[0] == outcomes[1]
+
+
+def test_a_kernel_that_has_run_is_sanitized_and_counted_without_lowering_it_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GPULAB_CACHE", str(tmp_path))
+    lowered: list[str] = []
+    lower = native.lower
+
+    def recorded(module: Module, name: str, *args: Any, **options: Any) -> Any:
+        lowered.append(name)
+        return lower(module, name, *args, **options)
+
+    monkeypatch.setattr(native, "lower", recorded)
+    device = gpulab.device("sim")
+    kernel = device.compile("__global__ void k(float* x) { x[threadIdx.x] += 1; }")
+    arguments = (1, 32, (device.zeros(32),))
+    kernel(*arguments)
+    gpulab.sanitize(kernel, *arguments)
+    gpulab.counters(kernel, *arguments)
+    assert len(lowered) == 1
+
+
+TILES = """
+__global__ void k(float* c, const float* a, const float* b, int n)
+{
+    __shared__ float s[16][16], t[16][16];
+    int x = threadIdx.x, y = threadIdx.y, column = blockIdx.x * 16 + x, row = blockIdx.y * 16 + y;
+    float sum = 0;
+    for (int k = 0; k < n; k += 16) {
+        s[y][x] = a[row * n + k + x];
+        t[y][x] = b[(k + y) * n + column];
+        __syncthreads();
+        for (int i = 0; i < 16; i++) sum += s[y][i] * t[i][x];
+        __syncthreads();
+    }
+    c[row * n + column] = sum;
+}"""
+
+
+@pytest.mark.parametrize("tier", ["values", "racecheck", "counters"])
+def test_optimised_code_has_the_sites_and_the_saved_registers_of_linked_code(
+    monkeypatch: pytest.MonkeyPatch, tier: str
+) -> None:
+    monkeypatch.setattr(native, "kernel_cache", lambda: None)
+    module = gpulab.device("sim").compile(TILES).module.ptx
+    (name,) = module.functions
+    code = native.compile_kernel(module, name, native.Specialization((16, 16, 1), 2048, tier=tier))
+    before = code.warp
+    code.optimize()
+    assert code.warp != before
+
+
+@pytest.mark.parametrize("name", ["missing barrier", "atomics", "equal values"])
+def test_platforms_without_linking_find_and_count_the_same(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(native, "kernel_cache", lambda: None)
+    linked = outcome(BODIES[name], (128, 1))
+    monkeypatch.setattr(jit, "_supports_near_calls", lambda: False)
+    assert outcome(BODIES[name], (128, 1)) == linked
