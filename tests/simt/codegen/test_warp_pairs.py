@@ -113,9 +113,11 @@ def test_warps_with_other_addresses_than_expected() -> None:
 
 def test_fault_of_the_second_warp() -> None:
     """The last load of the second warp leaves shared memory, and the message names its first thread."""
-    body = """s[t] = t; __syncthreads();
-        TERMS(16) sum += s[t + 66 * j] * s[n + j];
-        __syncthreads();"""
+    body = """for (int i = 0; i < n; ++i) {
+            s[t] = t; __syncthreads();
+            TERMS(16) sum += s[t + 66 * j] * s[n + j];
+            __syncthreads();
+        }"""
     assert has_pairs(body, (64, 1, 1))
     with pytest.raises(MemoryFault) as caught:
         run(body, (64, 1, 1))
