@@ -50,10 +50,10 @@ __all__ = [
     "record_launch",
 ]
 
-# Approximate number of warp instructions that the blocks that run to their end execute, and the upper bound
-# of these blocks: if all have the same work, and if their work differs.
-SAMPLED_EQUAL = 1 << 20, 24
-SAMPLED_UNEQUAL = 1 << 22, 128
+# Some blocks run to their end. Approximate number of warp instructions that they execute together, and the
+# largest number of such blocks:
+SAMPLED_EQUAL = 1 << 20, 24  # if all blocks have the same work
+SAMPLED_UNEQUAL = 1 << 22, 128  # if the work of the blocks differs
 FEWEST_BLOCKS = 3  # lower bound: the work of blocks may increase or decrease over the grid
 SAMPLED_REQUESTS = 40  # requests of each access whose addresses are analysed
 TRACED_REQUESTS = 1 << 18  # approximate number of requests of a wave

@@ -197,6 +197,21 @@ class Builder:
         weights = "" if likely is None else ", !prof !0" if likely else ", !prof !1"
         self.line(f"br i1 {condition}, label %{yes}, label %{no}{weights}")
 
+    def either(
+        self, condition: str, yes: Callable[[], str], no: Callable[[], str], likely: bool | None = None
+    ) -> str:
+        """Append a branch whose sides each emit code that returns an i32; return that of the side taken."""
+        holds, fails, done = self.new_label("holds"), self.new_label("fails"), self.new_label("done")
+        self.branch(condition, holds, fails, likely)
+        results = []
+        for label, case in ((holds, yes), (fails, no)):
+            self.open(label)
+            result = case()
+            results.append((result, self.label))
+            self.jump(done)
+        self.open(done)
+        return self.phi("i32", *results)
+
     def phi(self, ty: str, *incoming: tuple[str, str]) -> str:
         """Append a phi of (value, label) pairs; return the name of its result."""
         return self.value(f"phi {ty} " + ", ".join(f"[ {v}, %{b} ]" for v, b in incoming))

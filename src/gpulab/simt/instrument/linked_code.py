@@ -20,7 +20,12 @@ from gpulab.simt.instrument.linked_functions import (
     access_function,
     signature,
 )
-from gpulab.simt.instrument.racecheck.race_facts import RaceFacts, blocks_before_warp_sync
+from gpulab.simt.instrument.racecheck.race_facts import (
+    RaceFacts,
+    is_silent,
+    stores_one_value,
+    suspended_lanes,
+)
 from gpulab.simt.instrument.racecheck.shadow_layout import ACTIONS, CALLBACKS
 from gpulab.simt.ptx.syntax import Imm, Instruction
 
@@ -71,11 +76,7 @@ class LinkedInstrumentation(Instrumentation):
     # -- synchronization ------------------------------------------------------------------------
 
     def on_warp_sync(self, cg: CodegenContext, item: Instruction, site: int) -> None:
-        b = cg.b
-        before = blocks_before_warp_sync(cg) if item.op == "bar" else set()
-        suspended = "0"
-        for number in sorted(cg.analysis.frontier[cg.block_number] - before):
-            suspended = b.value(f"or i32 {suspended}, {b.value(f'load i32, ptr {cg.suspended[number]}')}")
+        suspended = suspended_lanes(cg, item)
         self.store_lanes(cg, cg.operand(item.operands[-1], "i32"), self.words)
         arguments = (
             "%ctx", "%warp", str(site), cg.mask(), cg.mask_bits(item.predicate), suspended,
@@ -152,25 +153,19 @@ class LinkedInstrumentation(Instrumentation):
         item, address, races = access.item, access.address, self.races
         if access.space in ("local", "const"):
             return FACTS["APART"]
-        shared, granule = access.space == "shared", races.cell_bytes(access)
-        strong = kind.strong
-        uniform_values = bool(access.values) and all(value.kind == "uniform" for value in access.values)
-        whole = granule == access.size
-        # In shared memory only one value for all lanes is compared, as of a loop in which every thread fills
-        # the whole array.
-        silent = access.action == "writes" and not strong and len(access.values) == 1 and whole
+        granule, strong = races.cell_bytes(access), kind.strong
         flags = {
             "STRONG": strong,
             "SWAP": kind.swap,
             "UPDATE": kind.update,
-            "HARMLESS": strong or uniform_values,
+            "HARMLESS": strong or stores_one_value(access),
             "APART": cg.sites[access.site].apart,
             "PAIRS_LANES": access.action == "reads" and item.op != "ldmatrix",
             "GENERIC": access.space == "generic",
-            "SILENT": silent and (not shared or (address.kind == "uniform" and uniform_values)),
-            "SETTLES": (
-                address.kind == "affine" and access.action == "reads" and whole and address.stride == granule
-            ),
+            "SILENT": not strong and is_silent(access, granule),
+            "SETTLES": address.kind == "affine"
+            and access.action == "reads"
+            and granule == access.size == address.stride,
             "FENCES": races.fences(access),
             "PUBLISHES": strong and access.action != "reads",
             "ACQUIRES": strong and access.action != "writes",

@@ -63,7 +63,7 @@ _ACCESS = (
 
 
 class AccessKind(NamedTuple):
-    """What the check of an access depends on besides its state space and its addresses."""
+    """The properties of an access that select its check, together with its state space and its addresses."""
 
     action: str
     strong: bool = False

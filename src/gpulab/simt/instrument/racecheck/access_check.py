@@ -17,6 +17,7 @@ from gpulab.simt.codegen.addressing import add_offset
 from gpulab.simt.codegen.gather_scatter import gather
 from gpulab.simt.codegen.ir import BITS, Builder, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.instrument.racecheck.race_facts import is_silent, stores_one_value
 from gpulab.simt.instrument.racecheck.shadow_check import ShadowCheck
 from gpulab.simt.instrument.racecheck.shadow_layout import (
     ACTIONS,
@@ -95,13 +96,6 @@ class AccessForm:
         """Return the form of an access, of which the `granule` bytes from `offset` on are checked."""
         address, shared = access.address, access.space == "shared"
         by_lane = address.kind == "varying"
-        uniform_values = all(value.kind == "uniform" for value in access.values)
-        # A write of the value that is already there is harmless. In shared memory only one value for all
-        # lanes is compared, as of a loop in which every thread fills the whole array.
-        silent = (
-            access.action == "writes" and not strong and len(access.values) == 1 and granule == access.size
-            and (not shared or (address.kind == "uniform" and uniform_values))
-        )  # fmt: skip
         return cls(
             kind="varying" if by_lane else address.kind,
             rows=1 if by_lane else len(address.refs),
@@ -116,9 +110,8 @@ class AccessForm:
             swap="cas" in access.item.parts,
             update=update,
             stored=tuple(f"i{BITS[value.ty]}" for value in access.values),
-            # Lanes that write to one cell are harmless if all of them store the same value.
-            harmless=strong or (bool(access.values) and uniform_values),
-            silent=silent,
+            harmless=strong or stores_one_value(access),
+            silent=not strong and is_silent(access, granule),
         )
 
     @property
@@ -219,20 +212,8 @@ class AccessFunction:
 
     def check_rows_or_lanes(self) -> str:
         """Check the access by rows if they are inside their array, otherwise lane by lane."""
-        b = self.b
-        quick, slow, join = b.new_label("row"), b.new_label("each"), b.new_label("checked")
         offsets, inside = self.row_offsets()
-        b.branch(inside, quick, slow, likely=True)
-        b.open(quick)
-        undecided = self.check_recorded_rows(offsets)
-        quick_end = b.label
-        b.jump(join)
-        b.open(slow)
-        undecided_lanes = self.check_lanes()
-        slow_end = b.label
-        b.jump(join)
-        b.open(join)
-        return b.phi("i32", (undecided, quick_end), (undecided_lanes, slow_end))
+        return self.b.either(inside, lambda: self.check_recorded_rows(offsets), self.check_lanes, likely=True)
 
     def report_undecided(self, undecided: str) -> None:
         """Emit the report of the undecided lanes, if there are any."""
@@ -299,16 +280,24 @@ class AccessFunction:
 
     def row_offsets(self) -> tuple[list[str], str]:
         """Return the offsets of the rows in their array, and a flag that all are inside and aligned."""
-        b, form = self.b, self.form
+        form = self.form
         span = form.size + form.stride * (form.width - 1)
+        return self.offsets_of_rows(str(span), str(form.size - 1), str(form.offset))
+
+    def offsets_of_rows(self, span: str, low_bits: str, moved: str) -> tuple[list[str], str]:
+        """Return what `row_offsets` does, for rows of `span` bytes.
+
+        low_bits: the bits of an aligned address that are 0; moved: bytes that are added to the offsets.
+        """
+        b = self.b
         last = b.value(f"sub i64 {self.size}, {span}")
         offsets, good = [], b.value(f"icmp sge i64 {last}, 0")
         for ref in self.addresses:
             offset = ref if self.base == "0" else b.value(f"sub i64 {ref}, {self.base}")
             inside = b.value(f"icmp ule i64 {offset}, {last}")
-            aligned = b.value(f"icmp eq i64 {b.value(f'and i64 {offset}, {form.size - 1}')}, 0")
+            aligned = b.value(f"icmp eq i64 {b.value(f'and i64 {offset}, {low_bits}')}, 0")
             good = b.value(f"and i1 {good}, {b.value(f'and i1 {inside}, {aligned}')}")
-            offsets.append(b.value(f"add i64 {offset}, {form.offset}") if form.offset else offset)
+            offsets.append(offset if moved == "0" else b.value(f"add i64 {offset}, {moved}"))
         return offsets, good
 
     def check_recorded_rows(self, offsets: list[str]) -> str:

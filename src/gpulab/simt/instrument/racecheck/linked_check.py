@@ -7,7 +7,7 @@ apply the same rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from string import Template
 
@@ -111,7 +111,7 @@ class _PartCheck(AccessFunction):
         if self.form.kind == "uniform":
             undecided = self.check_rows_or_lanes()
         elif self.form.action == "reads":
-            undecided = self.by_fact("SETTLES", self.check_unsettled_lanes, self.check_lanes)
+            undecided = self.b.either(self.has("SETTLES"), self.check_unsettled_lanes, self.check_lanes)
         else:
             undecided = self.check_lanes()
         self.report_undecided(undecided)
@@ -150,34 +150,11 @@ class _PartCheck(AccessFunction):
         bits = self.b.value(f"and i64 {self.facts}, {FACTS[fact]}")
         return self.b.value(f"icmp ne i64 {bits}, 0")
 
-    def by_fact(self, fact: str, yes: Callable[[], str], no: Callable[[], str]) -> str:
-        """Emit a branch on a fact; return the result of the side that is taken, an i32."""
-        b = self.b
-        holds, fails, done = b.new_label("holds"), b.new_label("fails"), b.new_label("chosen")
-        b.branch(self.has(fact), holds, fails)
-        results = []
-        for label, case in ((holds, yes), (fails, no)):
-            b.open(label)
-            result = case()
-            results.append((result, b.label))
-            b.jump(done)
-        b.open(done)
-        return b.phi("i32", *results)
-
     # -- rows -----------------------------------------------------------------------------------
 
     def row_offsets(self) -> tuple[list[str], str]:
-        b = self.b
-        last = b.value(f"sub i64 {self.size}, {self.bytes}")
-        low_bits = b.value(f"sub i64 {self.bytes}, 1")
-        offsets, good = [], b.value(f"icmp sge i64 {last}, 0")
-        for ref in self.addresses:
-            offset = ref if self.base == "0" else b.value(f"sub i64 {ref}, {self.base}")
-            inside = b.value(f"icmp ule i64 {offset}, {last}")
-            aligned = b.value(f"icmp eq i64 {b.value(f'and i64 {offset}, {low_bits}')}, 0")
-            good = b.value(f"and i1 {good}, {b.value(f'and i1 {inside}, {aligned}')}")
-            offsets.append(b.value(f"add i64 {offset}, {self.moved}"))
-        return offsets, good
+        low_bits = self.b.value(f"sub i64 {self.bytes}, 1")
+        return self.offsets_of_rows(self.bytes, low_bits, self.moved)
 
     def check_rows(self, offsets: list[str]) -> str:
         b, places = self.b, [("i64", offset) for offset in offsets]
@@ -272,8 +249,10 @@ class _PartCheck(AccessFunction):
             ("ptr", self.host), (I64, self.lane_offsets()), ("i64", self.size), ("i64", self.shift),
             ("i32", self.mask), ("ptr", self.stored),
         ]  # fmt: skip
-        return self.by_fact(
-            "SILENT", lambda: b.define("san_silent", "i32", arguments, _silent_lanes), lambda: "0"
+        return b.either(
+            self.has("SILENT"),
+            lambda: b.define("san_silent", "i32", arguments, _silent_lanes),
+            lambda: "0",
         )
 
     # -- report ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from gpulab.simt.ptx.syntax import Instruction, Mem, Reg, type_size
 if TYPE_CHECKING:
     from gpulab.simt.codegen.context import CodegenContext
 
-__all__ = ["RaceFacts", "blocks_before_warp_sync"]
+__all__ = ["RaceFacts", "is_silent", "stores_one_value", "suspended_lanes"]
 
 
 class RaceFacts:
@@ -149,7 +149,35 @@ def _partial_blocks(cg: CodegenContext) -> set[int]:
     return partial
 
 
-def blocks_before_warp_sync(cg: CodegenContext) -> set[int]:
+def stores_one_value(access: MemoryAccess) -> bool:
+    """Return True if all lanes store the same value: they may then write to one cell."""
+    return bool(access.values) and all(value.kind == "uniform" for value in access.values)
+
+
+def is_silent(access: MemoryAccess, granule: int) -> bool:
+    """Return True for a write whose value may be the one that is already there, which is harmless.
+
+    In shared memory only one value for all lanes is compared, as of a loop in which every thread fills the
+    whole array. granule: the bytes of a cell.
+    """
+    whole = access.action == "writes" and len(access.values) == 1 and granule == access.size
+    one_place = access.address.kind == "uniform" and stores_one_value(access)
+    return whole and (access.space != "shared" or one_place)
+
+
+def suspended_lanes(cg: CodegenContext, item: Instruction) -> str:
+    """Emit the mask of the lanes that wait elsewhere while a `.sync` instruction of their warp executes.
+
+    Lanes that may reach another `__syncwarp()` are allowed to be missing at one.
+    """
+    b, suspended = cg.b, "0"
+    before = _blocks_before_warp_sync(cg) if item.op == "bar" else set()
+    for number in sorted(cg.analysis.frontier[cg.block_number] - before):
+        suspended = b.value(f"or i32 {suspended}, {b.value(f'load i32, ptr {cg.suspended[number]}')}")
+    return suspended
+
+
+def _blocks_before_warp_sync(cg: CodegenContext) -> set[int]:
     """Return the blocks from which a path leads to a `__syncwarp()`."""
     blocks = cg.flow.blocks
     reached = {b.number for b in blocks if any(i.op == "bar" and "warp" in i.parts for i in b.code)}

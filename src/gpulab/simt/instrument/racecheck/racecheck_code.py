@@ -32,7 +32,7 @@ from gpulab.simt.instrument.linked_functions import (
 )
 from gpulab.simt.instrument.racecheck.access_check import check_access
 from gpulab.simt.instrument.racecheck.linked_check import linked_checks
-from gpulab.simt.instrument.racecheck.race_facts import RaceFacts, blocks_before_warp_sync
+from gpulab.simt.instrument.racecheck.race_facts import RaceFacts, suspended_lanes
 from gpulab.simt.instrument.racecheck.read_groups import ReadGroups
 from gpulab.simt.instrument.racecheck.shadow_layout import CALLBACKS, STATE
 from gpulab.simt.ptx.syntax import Imm, Instruction
@@ -106,11 +106,7 @@ class RacecheckInstrumentation(Instrumentation):
         """Emit a fault unless every lane of a mask is active with the same mask, the lane itself included."""
         b = cg.b
         active = cg.mask_bits(item.predicate)
-        suspended = "0"
-        # Lanes that may reach another __syncwarp() are allowed to be missing.
-        before = blocks_before_warp_sync(cg) if item.op == "bar" else set()
-        for number in sorted(cg.analysis.frontier[cg.block_number] - before):
-            suspended = b.value(f"or i32 {suspended}, {b.value(f'load i32, ptr {cg.suspended[number]}')}")
+        suspended = suspended_lanes(cg, item)
         named = cg.combine_masks("or", mask)
         missing = b.value(f"and i32 {named}, {suspended}")
 

@@ -275,17 +275,11 @@ class ShadowCheck:
 
         # An array that is not recorded is initialized, and is not expected to be written.
         read_only = b.value(f"getelementptr i8, ptr {self.state}, i64 {STATE['read_only']}")
-        unrecorded, recorded, done = b.new_label("unrecorded"), b.new_label("recorded"), b.new_label("done")
-        b.branch(b.value(f"icmp eq ptr {self.shadow}, {read_only}"), unrecorded, recorded)
-        b.open(unrecorded)
-        reported = self.lane_bits(self.outside) if self.action == "reads" else self.mask
-        b.jump(done)
-        b.open(recorded)
-        undecided = self.check_recorded()
-        end = b.label
-        b.jump(done)
-        b.open(done)
-        return b.phi("i32", (reported, unrecorded), (undecided, end))
+        return b.either(
+            b.value(f"icmp eq ptr {self.shadow}, {read_only}"),
+            lambda: self.lane_bits(self.outside) if self.action == "reads" else self.mask,
+            self.check_recorded,
+        )
 
     def check_recorded(self) -> str:
         """Emit the check of an array that has a shadow."""
@@ -367,7 +361,7 @@ class ShadowCheck:
             self.op("icmp ne", read, "zeroinitializer"),
         )
         touched = self.and_(self.inside, touched)
-        return self.by_case(
+        return self.b.either(
             self.is_none(touched), self.record_first_write, lambda: self.check_write(written, read)
         )
 
@@ -398,7 +392,7 @@ class ShadowCheck:
             stale = self.and_(self.inside, stale)
             if self.outside:
                 stale = self.or_(stale, self.outside)
-            return self.by_case(self.is_none(stale), first, later)
+            return self.b.either(self.is_none(stale), first, later)
 
         def for_all() -> str:
             active, self.inside = self.inside, ALL
@@ -407,27 +401,13 @@ class ShadowCheck:
             return result
 
         complete = b.value(f"icmp eq i32 {self.mask}, -1")
-        return self.by_case(b.value(f"and i1 {complete}, {self.is_none(stale)}"), for_all, later)
+        return self.b.either(b.value(f"and i1 {complete}, {self.is_none(stale)}"), for_all, later)
 
     def is_none(self, flags: str) -> str:
         """Return an i1 that is true if no flag is set."""
         b = self.b
         bits = b.value(f"bitcast {self.flags} {flags} to i{self.count}")
         return b.value(f"icmp eq i{self.count} {bits}, 0")
-
-    def by_case(self, condition: str, yes: Callable[[], str], no: Callable[[], str]) -> str:
-        """Emit a branch on an i1; return the result of the side that is taken."""
-        b = self.b
-        quick, careful, done = b.new_label("quick"), b.new_label("careful"), b.new_label("done")
-        b.branch(condition, quick, careful)
-        results = []
-        for label, case in ((quick, yes), (careful, no)):
-            b.open(label)
-            result = case()
-            results.append((result, b.label))
-            b.jump(done)
-        b.open(done)
-        return b.phi("i32", *results)
 
     def check_write(self, written: str, read: str) -> str:
         """Emit the check of a write or an update.
