@@ -63,6 +63,25 @@ def test_extract_follows_programs_that_include_one_another(cu: Any, capsys: Any)
     assert "program.cu" in notes
 
 
+def test_extract_finds_the_program_in_the_folder_above(cu: Any, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "kernels").mkdir()
+    cu('#include "all.cuh"\nint main() { k<64><<<1, 1>>>(0); }\n', "program.cu")
+    cu('#include "kernels/part.cuh"\n', "all.cuh")
+    part = cu("template <int N> __global__ void k(int* x) { x[0] = N; }\n", "kernels/part.cuh")
+    assert main(["extract", part]) == 0
+    text, notes = capsys.readouterr()
+    assert text.startswith('%%cuda k --kernel "k<64>"\n')
+    assert "program.cu" in notes
+
+
+def test_extract_defines_the_macros_of_a_makefile(cu: Any, capsys: Any) -> None:
+    text = "#ifdef GPU\n__global__ void k(int* x) { x[0] = N; }\n#endif\n"
+    assert main(["extract", cu(text), "-D", "GPU", "-DN=64", "-DUNUSED"]) == 0
+    assert capsys.readouterr().out == f"%%cuda k\n#define GPU 1\n#define N 64\n{text}"
+    assert main(["extract", cu(text), "-D", "2N"]) == 2
+    assert "NAME=VALUE" in capsys.readouterr().err
+
+
 def test_extract_reads_a_file_alone_if_a_program_leaves_its_kernels_out(cu: Any, capsys: Any) -> None:
     cu('// #include "part.cuh"\n#include "missing.cuh"\nint main() {}\n', "program.cu")
     assert main(["extract", cu("__global__ void k() {}\n", "part.cuh")]) == 0

@@ -26,6 +26,8 @@ DETAILS = (
     "includes are read from its folder and from those of -I."
 )
 _FIRST_CELL = "%load_ext gpulab\nimport gpulab"
+_SOURCES = (".cu", ".cpp", ".c")
+_HEADERS = (".cuh", ".h", ".hpp")
 _NOT_READ = 6  # headers of which a note lists the names
 
 
@@ -45,6 +47,15 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         help="look for included files in this folder, too; may be repeated",
     )
     extract.add_argument(
+        "-D",
+        dest="defines",
+        type=_macro,
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="define a macro, as the program's makefile does; may be repeated",
+    )
+    extract.add_argument(
         "--notebook", type=Path, metavar="OUT.ipynb", help="write the cells to this notebook"
     )
 
@@ -54,7 +65,7 @@ def run_extract(args: argparse.Namespace) -> int:
 
     if args.notebook is not None and args.notebook.suffix != ".ipynb":
         raise UsageError(f"--notebook: the name of a notebook ends with .ipynb, not `{args.notebook.name}`.")
-    file = read_items(args.file, args.folders)
+    file = read_items(args.file, args.folders, args.defines)
     cells = extract(file.items)
     if not cells:
         raise UsageError(f"{args.file}: no `__global__` function is defined here.")
@@ -62,7 +73,7 @@ def run_extract(args: argparse.Namespace) -> int:
     for program in _including_programs(args.file):  # it declares names before the line with the `#include`
         with contextlib.suppress(GpulabError):
             kernels = {name for cell in cells for name in cell.kernels}
-            whole = read_items(program, args.folders)
+            whole = read_items(program, args.folders, args.defines)
             within = [cell for cell in extract(whole.items) if kernels.intersection(cell.kernels)]
             if kernels.issubset(name for cell in within for name in cell.kernels):
                 file, cells = whole, within
@@ -134,19 +145,41 @@ def _missing(names: Sequence[str]) -> str:
     return f"not found, so left out: {', '.join(shown[:_NOT_READ])}{more} (-I DIR names their folder)."
 
 
+def _macro(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_]\w*(=[^\n]*)?", text):
+        raise argparse.ArgumentTypeError(f"`{text}` is not NAME or NAME=VALUE")
+    return text
+
+
 def _including_programs(path: Path) -> list[Path]:
-    """Return the programs in the same folder that include this file, one through another, the last first."""
-    found: list[Path] = []
-    while program := _including_program(found[0] if found else path, (path, *found)):
-        found.insert(0, program)
-    return found
+    """Return the files that include this one, one through another, the last first."""
+    files = [path.resolve()]
+    while program := _including_file(files):
+        files.insert(0, program)
+    return files[:-1]
 
 
-def _including_program(path: Path, known: Sequence[Path]) -> Path | None:
-    """Return a program in the same folder that includes a file, other than those known; None if none does."""
-    include = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*["<](?:\./)?{re.escape(path.name)}[">]', re.MULTILINE)
-    for other in sorted(path.parent.glob("*.c*")):
-        is_source = other.suffix in (".cu", ".cpp", ".c") and other not in known and other.is_file()
-        if is_source and include.search(other.read_text(encoding="utf-8-sig", errors="replace")):
-            return other
+def _including_file(files: Sequence[Path]) -> Path | None:
+    """Return another file that includes the first of these; None if none does.
+
+    It is in the same folder or in the one above. A source file is preferred to a header.
+    """
+    own = files[0].parent
+    written = {own: files[0].name, own.parent: f"{own.name}/{files[0].name}"}
+    for suffixes in (_SOURCES, _HEADERS):
+        for folder, name in written.items():
+            include = re.compile(
+                rf'^[ \t]*#[ \t]*include[ \t]*["<](?:\./)?{re.escape(name)}[">]', re.MULTILINE
+            )
+            for other in sorted(folder.glob("*")):
+                if other.suffix in suffixes and other not in files and include.search(_text(other)):
+                    return other
     return None
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file; "" if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return ""

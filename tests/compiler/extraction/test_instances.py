@@ -68,6 +68,55 @@ def test_templates_that_host_code_launches_without_arguments(
     assert len(compile_program(cell.source, name_expressions=expressions).kernel_names) == len(expressions)
 
 
+@pytest.mark.parametrize(
+    ("host", "instance"),
+    [
+        ("int main() { int* x; t<<<1, 1>>>(x, 2); }", "t<int>"),
+        ("int main() { const double *y = f(2 * n), *x = y; t<<<1, 1>>>(x, 2); }", "t<double>"),
+        ("int main() { unsigned char x[8]; t<<<1, 1>>>(x, 2); }", "t<unsigned char>"),
+        ("int main() { float4* x = 0; t<<<1, 1>>>(x + 4, 2); }", "t<float4>"),
+        ("int main() { int** x = 0; t<<<1, 1>>>(x[2], 2); }", "t<int>"),
+        ("int main() { int** x = 0; t<<<1, 1>>>(x, 2); }", "t<int*>"),
+        ("int main() { Pair<int>* x; t<<<1, 1>>>(x, 2); }", "t<Pair<int>>"),
+        ("int main() { Pair<unsigned, 4> x[4]; t<<<1, 1>>>(x, 2); }", "t<Pair<unsigned, 4>>"),
+        ("int main() { outer::Point x[2]; t<<<1, 1>>>(x, 2); }", "t<outer::Point>"),
+        ("int main() { void* x; t<<<1, 1>>>((const int*)x, 2); }", "t<int>"),
+        ("int main() { void* x; t<<<1, 1>>>(static_cast<double*>(x), 2); }", "t<double>"),
+        ("int main() { int* x; t<<<1, 1>>> (x, 2); double* x; }", "t<int>"),
+        ("int main() { int* x; t<<<1, 1>>>(f(x), 2); }", "t<float>"),
+        ("int main() { int x = 1; f(a * x); t<<<1, 1>>>(&x, 2); }", "t<float>"),
+        ("int main() { int* x; t<<<dim3(1 << 2), 1, n > 2>>>(x, 2); }", "t<int>"),
+        ("int main() { int* x; t << <1, 1 >> >(x, 2); }", "t<int>"),
+        ("int* x; int main() { t<<<1, 1>>>(x, 2); }", "t<int>"),
+        ("template <typename T> void f(T* x) { t<<<1, 1>>>(x, 2); } int main() { f<int>(0); }", "t<int>"),
+        ("void f(int n, double* x) { t<<<1, 1>>>(x, n); }", "t<double>"),
+        ("int main() { unknown* x; t<<<1, 1>>>(x, 2); }", "t<float>"),
+        ("int main() { int* x; t<double><<<1, 1>>>(x, 2); }", "t<double>"),
+    ],
+)
+def test_launch_determines_the_types_that_it_leaves_out(host: str, instance: str) -> None:
+    text = (
+        "template <typename T, int N = 2> struct Pair { T a[N]; };\n"
+        "namespace outer { struct Point { int x; }; }\n"
+        "template <typename T> __global__ void t(const T* __restrict__ x, int n) { T y = x[n]; }\n"
+    )
+    (cell,) = cells(f"{text}{host}\n")
+    assert cell.instances == (instance,)
+    assert compile_program(cell.source, name_expressions=cell.instances).kernel_names
+
+
+def test_instance_has_the_given_the_deduced_and_the_default_arguments() -> None:
+    text = (
+        "template <int N, int M = 3, class F = int, int K = 5> __global__ void t(F f, int* x)\n"
+        "{ x[N] = f(M); }\n"
+        "struct Twice { __device__ int operator()(int n) const { return 2 * n; } };\n"
+        "int main() { Twice twice; t<8><<<1, 1>>>(twice, 0); }\n"
+    )
+    (cell,) = cells(text)
+    assert cell.instances == ("t<8, 3, Twice>",)
+    assert compile_program(cell.source, name_expressions=cell.instances).kernel_names
+
+
 def test_explicit_instantiation_names_the_instance() -> None:
     text = (
         "template <typename T, int N> __global__ void t(T* x) { x[0] = N; }\n"

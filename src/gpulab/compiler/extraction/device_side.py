@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpulab.compiler.declarators import angle_end
 from gpulab.compiler.extraction.declared_names import CLASS_KEYS
-from gpulab.compiler.extraction.instances import instances
+from gpulab.compiler.extraction.instances import instances, passed_type_names
 from gpulab.compiler.extraction.top_level import NEEDED, ItemKind, SourceItem, items_of
 from gpulab.compiler.preprocess.headers import (
     allowed_headers,
@@ -89,7 +89,7 @@ class ExtractedCell:
     source: str
 
 
-def read_items(path: Path, folders: Sequence[Path] = ()) -> FileItems:
+def read_items(path: Path, folders: Sequence[Path] = (), defines: Sequence[str] = ()) -> FileItems:
     """Return the items of a file and of the files that it includes.
 
     Parameters
@@ -98,6 +98,8 @@ def read_items(path: Path, folders: Sequence[Path] = ()) -> FileItems:
         The file.
     folders : sequence of Path
         Where to look for included files, after the folder of the file that includes them.
+    defines : sequence of str
+        Macros that the file does not define itself, as a compiler takes them: `"N"` or `"N=8"`.
 
     Raises
     ------
@@ -106,7 +108,9 @@ def read_items(path: Path, folders: Sequence[Path] = ()) -> FileItems:
     CompileError
         If the file contains characters that are not allowed in CUDA C.
     """
-    result = FileItems([], [])
+    parts = (define.partition("=") for define in defines)
+    macros = "".join(f"#define {name} {value if given else 1}\n" for name, given, value in parts)
+    result = FileItems(items_of(read_source(macros)) if macros else [], [])
     _read_into(result, path, folders, set())
     return result
 
@@ -190,7 +194,7 @@ def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
     """Return the indices of the items that these kernels need, theirs included."""
     chosen = {n for n, item in enumerate(items) if item.kind is ItemKind.KERNEL and item.names & kernels}
     needed = {name for index in chosen for name in items[index].uses}
-    needed |= _template_arguments(items, kernels)
+    needed |= _template_arguments(items, kernels) | passed_type_names(items, kernels)
     classes: set[str] = set()
     macros = {name: item.uses for item in items if item.kind is ItemKind.MACRO for name in item.names}
     grown = True

@@ -1,7 +1,8 @@
 """The instances of kernel templates that host code launches, such as `k<float, 8>`.
 
 Their arguments are read from the launches. They may be constants of the launching function, parameters of a
-host template whose callers give them, or calculations with such values.
+host template whose callers give them, or calculations with such values. Types that a launch leaves to the
+compiler are deduced from the declarations of what it passes.
 """
 
 from __future__ import annotations
@@ -14,17 +15,25 @@ from itertools import pairwise
 from gpulab.compiler.constant_expressions import NamedValues, constant_value, constants
 from gpulab.compiler.declarators import angle_end, split_at_commas
 from gpulab.compiler.extraction.declared_names import template_parameters
+from gpulab.compiler.extraction.passed_types import (
+    WrittenType,
+    deduced_types,
+    is_launch,
+    passed_arguments,
+    variable_types,
+)
 from gpulab.compiler.extraction.top_level import NEEDED, ItemKind, SourceItem
 from gpulab.compiler.preprocess.phases import Token, tokenize
 
-__all__ = ["instances"]
+__all__ = ["instances", "passed_type_names"]
 
 _KNOWN_ARGUMENTS = frozenset(
     ("bool", "char", "double", "false", "float", "int", "long", "short", "signed", "true", "unsigned")
 ) | frozenset(("double2", "float2", "float4", "half", "int4", "uint", "uint8_t", "uint32_t", "__nv_bfloat16"))
 _INDEX_TYPE = re.compile(r"idx|index|int|size|offset|count", re.IGNORECASE)
 MAX_CALLERS = 3  # templates of host code, one calling another, whose arguments are followed
-_PLAIN_ARGUMENT = re.compile(r"[\w:<>*& -]+")
+_PUNCTUATION = re.compile(r" ?(::|[<>*&]) ?| (?=,)")
+_PLAIN_ARGUMENT = re.compile(r"[\w:<>*&, -]+")
 
 
 def instances(items: Sequence[SourceItem], names: Iterable[str], declared: set[str]) -> Iterator[str]:
@@ -36,7 +45,7 @@ def instances(items: Sequence[SourceItem], names: Iterable[str], declared: set[s
     for name in names:
         if _is_template(items, name):
             known = _launched_instances(items, name, declared, qualifiers)
-            yield qualifiers.get(name, "") + next(known, _default_instance(items, name))
+            yield qualifiers.get(name, "") + next(known, _instance(items, name, (), {}) or name)
 
 
 def _is_template(items: Sequence[SourceItem], name: str) -> bool:
@@ -66,6 +75,19 @@ def _qualifiers(items: Iterable[SourceItem]) -> dict[str, str]:
     return qualifiers
 
 
+def passed_type_names(items: Sequence[SourceItem], names: Iterable[str]) -> set[str]:
+    """Return the identifiers of the types that launches of kernel templates leave to the compiler."""
+    return {
+        token.text
+        for name in names
+        if _is_template(items, name)
+        for mention in _mentions(items, name)
+        for type_ in _deduced_types(items, name, mention).values()
+        for token in type_.tokens[type_.first : type_.end]
+        if token.kind == "identifier"
+    }
+
+
 def _launched_instances(
     items: Sequence[SourceItem], name: str, declared: set[str], qualifiers: Mapping[str, str]
 ) -> Iterator[str]:
@@ -75,21 +97,35 @@ def _launched_instances(
     declared: the names that the cell declares; qualifiers: their namespaces. Constants of the function that
     launches are replaced.
     """
-    parameters = _parameters(items, name)
-    needed = sum(not _has_default(each) for each in parameters)
     of_file = _file_values(items)
-    mentions = sorted(_mentions(items, name), key=lambda mention: not mention.is_launch)
-    for mention in mentions:
+    for mention in sorted(_mentions(items, name), key=lambda mention: not mention.is_launch):
         tokens = mention.item.tokens
         values = _values_at(items, mention.item, mention.index, of_file)
-        arguments = [
+        given = [
             _instance_argument(tokens, *places, declared, qualifiers, values)
             for places in _argument_places(tokens, mention.index + 2, mention.end - 1)
         ]
-        # Parameters that the call's arguments determine have no place in an instance's name.
-        is_complete = needed <= len(arguments) <= len(parameters)
-        if is_complete and all(map(_PLAIN_ARGUMENT.fullmatch, arguments)):
-            yield f"{name}<{', '.join(arguments)}>"
+        unknown = {each[-1].text for each in template_parameters(tokens)} - values.keys()
+        deduced: dict[str, str] = {}
+        for parameter, type_ in _deduced_types(items, name, mention).items():
+            text = _instance_argument(type_.tokens, type_.first, type_.end, declared, qualifiers, values)
+            if text and type_.tokens[type_.first].text not in unknown:
+                deduced[parameter] = text + "*" * type_.pointers
+        if instance := _instance(items, name, given, deduced):
+            yield instance
+
+
+def _deduced_types(items: Sequence[SourceItem], name: str, mention: _Mention) -> dict[str, WrittenType]:
+    """Return the types that a launch of a template leaves to the compiler, by its parameter."""
+    tokens = mention.item.tokens
+    if not is_launch(tokens, mention.end):
+        return {}
+    variables: dict[str, WrittenType] = {}
+    for item in items:
+        if item.kind is ItemKind.HOST_VARIABLE:
+            variables |= variable_types(item.tokens)
+    variables |= variable_types(tokens[: mention.index])
+    return deduced_types(_declaration(items, name), name, passed_arguments(tokens, mention.end), variables)
 
 
 @dataclass(frozen=True)
@@ -106,21 +142,22 @@ def _mentions(items: Sequence[SourceItem], name: str) -> Iterator[_Mention]:
     """Yield the places where a template's instances are launched, instantiated or passed to a function."""
     for item in items:
         for index, (token, bracket) in enumerate(pairwise(item.tokens)):
-            if token.text != name or bracket.text != "<":
+            if token.text != name:
                 continue
-            end = angle_end(item.tokens, index + 1)
-            if item.kind is ItemKind.KERNEL:  # `template __global__ void k<float>(…);`
-                if item.tokens[1].text != "<":
-                    yield _Mention(item, index, end, is_launch=True)
-            elif _is_launch(item.tokens, end):
-                yield _Mention(item, index, end, is_launch=True)
-            elif item.kind is ItemKind.HOST_FUNCTION:
-                yield _Mention(item, index, end, is_launch=False)
+            if is_launch(item.tokens, index + 1):
+                yield _Mention(item, index, index + 1, is_launch=True)
+            elif bracket.text == "<":
+                end = angle_end(item.tokens, index + 1)
+                # `template __global__ void k<float>(…);` counts as a launch.
+                is_instantiation = item.kind is ItemKind.KERNEL and item.tokens[1].text != "<"
+                is_launched = is_instantiation or is_launch(item.tokens, end)
+                if is_launched or item.kind is ItemKind.HOST_FUNCTION:
+                    yield _Mention(item, index, end, is_launch=is_launched)
 
 
 def _argument_places(tokens: Sequence[Token], first: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield where each of the arguments between two indices begins and ends."""
-    for argument in split_at_commas(tokens[first:end]):
+    for argument in filter(None, split_at_commas(tokens[first:end])):
         yield first, first + len(argument)
         first += len(argument) + 1
 
@@ -143,7 +180,7 @@ def _instance_argument(
         for word in [_argument(tokens, place, declared)]
     ]
     if all(words):
-        return _evaluated(" ".join(words).replace(" :: ", "::"))
+        return _evaluated(_PUNCTUATION.sub(r"\1", " ".join(words)))
     value = constant_value(tokens[first:end], values)
     return "" if value is None else str(value)
 
@@ -212,25 +249,42 @@ def _is_type(argument: Sequence[Token]) -> bool:
     return all(token.text in _KNOWN_ARGUMENTS for token in argument)
 
 
-def _default_instance(items: Sequence[SourceItem], name: str) -> str:
-    """Return the instance of a template that needs only types of elements and indices; its name otherwise.
+def _instance(
+    items: Sequence[SourceItem], name: str, given: Sequence[str], deduced: Mapping[str, str]
+) -> str:
+    """Return an instance of a template; "" if one of its arguments is not known.
 
-    The launch's arguments determine these types; they are float, or int for an index.
+    given: the first arguments, "" for one that is not known; deduced: types by parameter. Types of elements
+    and indices, which the launch's arguments determine, are float and int if they are not deduced.
     """
-    required = [each for each in _parameters(items, name) if not _has_default(each)]
+    parameters = template_parameters(_declaration(items, name))
     pointed_to = _types_of_pointers(items, name)
-    types = [each[-1].text for each in required if each[0].text in ("typename", "class")]
-    known = [each for each in types if each in pointed_to or _INDEX_TYPE.search(each)]
-    if len(known) < len(required):
-        return name
-    return f"{name}<{', '.join(map(_type_argument, known))}>"
+    arguments, needed = list(given), len(given)
+    for parameter in parameters[len(given) :]:
+        words = [token.text for token in parameter]
+        default = words.index("=") if "=" in words else len(words)
+        of_parameter = words[default - 1]
+        arguments.append(deduced.get(of_parameter) or " ".join(words[default + 1 :]))
+        is_element = of_parameter in pointed_to or _INDEX_TYPE.search(of_parameter)
+        if not arguments[-1] and words[0] in ("typename", "class") and is_element:
+            arguments[-1] = _type_argument(of_parameter)
+        if of_parameter in deduced or default == len(words):
+            needed = len(arguments)
+    known = arguments[:needed]  # those after them have defaults
+    if len(given) > len(parameters) or not all(map(_PLAIN_ARGUMENT.fullmatch, known)):
+        return ""
+    return f"{name}<{', '.join(known)}>"
 
 
-def _parameters(items: Sequence[SourceItem], name: str) -> list[list[Token]]:
-    """Return the parameters of a kernel template, from the declaration with the most defaults."""
-    kernels = [item for item in items if item.kind is ItemKind.KERNEL and name in item.names]
-    heads = [template_parameters(item.tokens) for item in kernels]
-    return max(heads, key=lambda head: (len(head), sum(map(_has_default, head))))
+def _declaration(items: Sequence[SourceItem], name: str) -> Sequence[Token]:
+    """Return the tokens of the declaration of a kernel template that has the most parameters and defaults."""
+    heads = [item.tokens for item in items if item.kind is ItemKind.KERNEL and name in item.names]
+
+    def parameters(tokens: Sequence[Token]) -> tuple[int, int]:
+        head = template_parameters(tokens)
+        return len(head), sum(token.text == "=" for parameter in head for token in parameter)
+
+    return max(heads, key=parameters)
 
 
 def _types_of_pointers(items: Sequence[SourceItem], name: str) -> set[str]:
@@ -242,15 +296,6 @@ def _types_of_pointers(items: Sequence[SourceItem], name: str) -> set[str]:
         for token, after, second in zip(item.tokens, item.tokens[1:], item.tokens[2:], strict=False)
         if after.text == "*" or (after.text == "const" and second.text == "*")
     }
-
-
-def _has_default(parameter: Sequence[Token]) -> bool:
-    return any(token.text == "=" for token in parameter)
-
-
-def _is_launch(tokens: Sequence[Token], index: int) -> bool:
-    """Return True if the grid of a launch begins at a token: `<<<`, which some sources write `<< <`."""
-    return "".join(token.text for token in tokens[index : index + 3]).startswith("<<<")
 
 
 def _type_argument(parameter: str) -> str:
