@@ -105,6 +105,7 @@ def _launched_instances(
             _instance_argument(tokens, *places, declared, qualifiers, values)
             for places in _argument_places(tokens, mention.index + 2, mention.end - 1)
         ]
+        # Types that an unknown caller of this host template chooses say nothing.
         unknown = {each[-1].text for each in template_parameters(tokens)} - values.keys()
         deduced: dict[str, str] = {}
         for parameter, type_ in _deduced_types(items, name, mention).items():
