@@ -88,9 +88,11 @@ off instead (`logf`, `break_out`), gpulab counts the FMUL and FADD of all lanes.
 
 **Atomics.** An atomic addition of `float` in shared memory is one PTX instruction, but a loop of
 compare-and-swap in machine code. The number of iterations depends on how lanes collide; gpulab does not count
-the loads and additions of this loop. In global memory, Nsight Compute counts a sector several times if lanes
-access the same element, or if lanes that are not adjacent share a sector ("broadcast": 32 instead of 1).
-gpulab counts each sector of a request once.
+the loads and additions of this loop, and says so. In global memory a request accesses a sector as often as
+lanes update the same of its elements, for the element with the most lanes, unless the assembler joins the
+lanes of a warp (an integer at one address). gpulab counts this, too; "random 4096" takes one sector more.
+
+**printf.** Its instructions are not counted; a caveat says so.
 
 **Asynchronous copies.** gpulab's bank conflicts are those of loads and stores. The writes of `cp.async` to
 shared memory are not included, so `opt_4_async_frames` has fewer than Nsight Compute measures. In one of its

@@ -135,6 +135,42 @@ def test_atomics_with_unused_result_are_reductions(device: SimulatedDevice) -> N
     assert counts["l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum"] == 3 * (5 + 5)
 
 
+@pytest.mark.parametrize(
+    ("update", "sectors"),
+    [
+        ("atomicAdd(a + threadIdx.x, 1)", 4 + 4),
+        ("atomicAdd(a + threadIdx.x / 2, 1)", 2 * (2 + 2)),  # pairs of lanes
+        ("atomicAdd(a + (threadIdx.x < 48 ? 0 : threadIdx.x), 1)", 32 + 16 + 2),
+        ("atomicAdd((float*)a, 1.0f)", 32 + 32),
+        ("atomicAdd(a, 1)", 1 + 1),  # the assembler joins the lanes of a warp
+        ("atomicMax(a, (int)threadIdx.x)", 1 + 1),
+        ("if (threadIdx.x % 2) atomicAdd((float*)a, 1.0f)", 16 + 16),
+    ],
+)
+def test_reductions_access_a_sector_again_for_lanes_with_one_element(
+    update: str, sectors: int, device: SimulatedDevice
+) -> None:
+    """As Nsight Compute counts on an H100."""
+    kernel = device.compile(f"__global__ void k(int* a) {{ {update}; }}")
+    counts = gpulab.counters(kernel, 1, 64, (device.zeros(256, np.int32),))
+    assert counts["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum"] == 2
+    assert counts["l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum"] == sectors
+    assert not counts.caveats
+
+
+def test_caveats_name_lines_that_machine_code_executes_more_often(device: SimulatedDevice) -> None:
+    kernel = device.compile(
+        "__global__ void k(float* a) { __shared__ float s[2];\n"
+        "s[0] = 0; __syncthreads();\n"
+        "atomicAdd(s, 1.0f);\n"
+        'if (threadIdx.x == 0) printf("%f", s[0]);\n'
+        "atomicAdd(a, 1.0f); }"
+    )
+    counts = gpulab.counters(kernel, 1, 32, (device.zeros(1),))
+    assert [caveat.partition(" in line ")[2][:1] for caveat in counts.caveats if "printf" in caveat] == ["4"]
+    assert ["line 3 is a loop" in caveat for caveat in counts.caveats if "atomic" in caveat] == [True]
+
+
 def test_sample_of_a_large_grid_is_scaled(device: SimulatedDevice) -> None:
     """The last blocks on each axis have fewer active threads than those inside; both are sampled."""
     source = """extern "C" __global__ void k(float* out, const float* a, int n) {

@@ -5,6 +5,7 @@ Each access is in a separate source line. Its index and its condition are text t
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -112,6 +113,14 @@ def sectors(active: npt.NDArray[np.bool_], address: npt.NDArray[np.int64]) -> in
     return len(set((address[active] // 32).tolist()))
 
 
+def repeats(active: npt.NDArray[np.bool_], address: npt.NDArray[np.int64]) -> int:
+    """Return how often an update accesses its sectors again, since lanes update the same element."""
+    lanes: dict[int, Counter[int]] = defaultdict(Counter)
+    for element in address[active].tolist():
+        lanes[element // 32][element] += 1
+    return sum(max(of_sector.values()) - 1 for of_sector in lanes.values())
+
+
 def wavefronts(
     active: npt.NDArray[np.bool_], address: npt.NDArray[np.int64], size: int, action: str
 ) -> tuple[int, int]:
@@ -136,7 +145,8 @@ def expected(access: Case, launch: Launch, base: int) -> Count:
     found = requests(access, launch, base)
     threads = sum(int(active.sum()) for active, _ in found)
     if access.array == "g":
-        return Count(len(found), threads, sum(sectors(*r) for r in found), len(found))
+        again = sum(repeats(*r) for r in found) if "add" in access.action else 0
+        return Count(len(found), threads, sum(sectors(*r) for r in found), len(found), again)
     both = [wavefronts(*r, launch.size, access.action) for r in found]
     return Count(len(found), threads, sum(t for t, _ in both), sum(i for _, i in both))
 

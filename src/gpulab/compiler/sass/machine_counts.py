@@ -16,7 +16,7 @@ The input is one `PtxBlock` for each basic block of the kernel, the entry first.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpulab.compiler.sass.machine_flow import MachineFlow
@@ -24,7 +24,7 @@ from gpulab.compiler.sass.ptx_blocks import PtxBlock
 from gpulab.compiler.sass.ptx_matching import PtxMatch
 from gpulab.compiler.sass.sass_code import MachineCode, MachineInstruction
 
-__all__ = ["ExecutedInstruction", "MachineCounts", "machine_counts"]
+__all__ = ["ExecutedInstruction", "MachineCounts", "line_numbers", "machine_counts"]
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,15 @@ def machine_counts(code: MachineCode, blocks: Sequence[PtxBlock]) -> MachineCoun
 
     caveats = []
     if flow.estimated_lines:
-        lines = ", ".join(map(str, sorted(flow.estimated_lines)))
-        plural = "s" * (len(flow.estimated_lines) > 1)
         caveats.append(
-            f"the instruction counts of line{plural} {lines} are estimates, because the counts of the PTX do "
-            "not determine them"
+            f"the instruction counts of {line_numbers(flow.estimated_lines)} are estimates, because the "
+            "counts of the PTX do not determine them"
         )
     if match.uncounted_loops:
         caveats.append("the assembler unrolled a loop whose iterations were not counted in groups")
     return MachineCounts(executed, tuple(caveats))
+
+
+def line_numbers(lines: Collection[int]) -> str:
+    """Return "line 3" or "lines 3, 5" for these lines."""
+    return f"line{'s' * (len(lines) > 1)} {', '.join(map(str, sorted(lines)))}"

@@ -327,14 +327,19 @@ class MachineFlow:
             return 0  # it handles special operands only
 
         # The assembler replaced a branch around a PTX block by predicates: they are true for the block's
-        # threads.
+        # threads, less those of copies without a predicate.
         copies = [
-            number for number, item in self.match.machine_of_row[row] if item.opcode == instruction.opcode
+            (number, item.conditional)
+            for number, item in self.match.machine_of_row[row]
+            if item.opcode == instruction.opcode
         ]
         if origin.number not in self.match.unrolled_blocks:
             copies = list(dict.fromkeys(copies))
-        total = sum(self.threads[number] for number in copies)
-        return round(origin.threads * threads / max(total, 1))
+        certain, total = (
+            sum(self.threads[number] for number, conditional in copies if conditional is wanted)
+            for wanted in (False, True)
+        )
+        return round((origin.threads - certain) * threads / max(total, 1))
 
 
 def _has_sync(block: MachineBlock) -> bool:

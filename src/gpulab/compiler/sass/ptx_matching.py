@@ -159,16 +159,14 @@ class PtxMatch:
         """Return the machine instructions in each machine block that execute a PTX line.
 
         They have the same opcode; the assembler may attribute others to the line that serve the loop itself.
+        A block can run without its copies if they have predicates, so these count only if all copies do.
         """
-        placed = [
-            (number, item.op)
-            for number, item in self.machine_of_row.get(row, ())
-            if item.op not in PREPARATIONS
-        ]
+        placed = [each for each in self.machine_of_row.get(row, ()) if each[1].op not in PREPARATIONS]
+        placed = [each for each in placed if not each[1].conditional] or placed
         if not placed:
             return Counter()
-        [(executing, _)] = Counter(op for _, op in placed).most_common(1)
-        return Counter(number for number, op in placed if op == executing)
+        [(executing, _)] = Counter(item.op for _, item in placed).most_common(1)
+        return Counter(number for number, item in placed if item.op == executing)
 
     @cached_property
     def unrolled_blocks(self) -> frozenset[int]:

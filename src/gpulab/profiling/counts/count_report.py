@@ -6,14 +6,14 @@ counted instead, and the result says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.compiler.sass.machine_counts import MachineCounts, machine_counts
+from gpulab.compiler.sass.machine_counts import MachineCounts, line_numbers, machine_counts
 from gpulab.compiler.sass.ptx_blocks import IterationGroups, PtxBlock, PtxInstruction
 from gpulab.profiling.counts.executed_accesses import PtxAccess, executed_shares
 from gpulab.profiling.counts.metrics import (
@@ -27,6 +27,7 @@ from gpulab.profiling.counts.metrics import (
 )
 from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product, ptx_product
 from gpulab.provenance import Provenance
+from gpulab.simt.ptx.syntax import Sym
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.sass_code import MachineCode
@@ -170,6 +171,7 @@ class CountReport:
         used |= {block.condition.name for block in self.flow.blocks if block.condition is not None}
         access_totals = self._access_totals()
         shares = self._executed_shares(access_totals)
+        joined = self._joined_updates()
 
         counters = []
         for totals in access_totals:
@@ -179,7 +181,9 @@ class CountReport:
                 continue  # the machine code performs it as part of another access
             for space, numbers in totals.counts.items():
                 share = shares.get(item.row, 1.0)
-                requests, threads, units, ideal = (round(share * n) for n in numbers)
+                requests, threads, units, ideal, repeats = (round(share * n) for n in numbers)
+                if item.row not in joined:
+                    units += repeats
                 counters.append(
                     AccessCounter(
                         line=totals.access.line,
@@ -197,6 +201,13 @@ class CountReport:
                     )
                 )
         return tuple(counters)
+
+    def _joined_updates(self) -> set[int]:
+        """Return the PTX rows of updates that the machine code joins: one lane of each warp adds for all."""
+        machine = [] if self.code is None else self.code.blocks
+        return {
+            item.ptx_line for block in machine for item in block.instructions if item.op in ("VOTE", "VOTEU")
+        }
 
     def _instruction(self, access: AccessSite) -> Instruction:
         return self.flow.blocks[access.block].code[access.index]
@@ -230,7 +241,7 @@ class CountReport:
                 key = access.block, access.index, access.space, access.part
                 one = totals.setdefault(key, _AccessTotals(access, {}, None, None))
                 for space, count in site.counts.items():
-                    one.counts[space] = one.counts.get(space, np.zeros(4)) + weight * _numbers(count)
+                    one.counts[space] = one.counts.get(space, np.zeros(5)) + weight * _numbers(count)
                 one.first, one.worst = one.first or site.first, _worse(one, site)
         return [totals[key] for key in sorted(totals)]
 
@@ -252,6 +263,17 @@ class CountReport:
 
     # -- instructions -----------------------------------------------------------------------------
 
+    def _caveats_of_calls(self) -> Iterator[str]:
+        """Yield caveats about machine code of one PTX instruction whose executions PTX does not show."""
+        items = [item for block in self.flow.blocks for item in block.code]
+        if lines := {item.line for item in items if item.call and item.call.target == Sym("vprintf")}:
+            yield f"the instructions of printf in {line_numbers(lines)} are not counted"
+        if lines := {item.line for item in items if _is_loop(item)}:
+            yield (
+                f"the atomic operation of {line_numbers(lines)} is a loop in machine code, which lanes that "
+                "update the same element repeat; one iteration is counted"
+            )
+
     def _lines(self) -> tuple[dict[int, _LineTotals], str, tuple[str, ...]]:
         """Return the instructions of each source line, their instruction set, and caveats."""
         lines: dict[int, _LineTotals] = {}
@@ -267,7 +289,7 @@ class CountReport:
             caveat = "PTX instructions are counted: there is no machine code, or no disassembler to read it"
             return lines, "PTX", (caveat,)
 
-        caveats: dict[str, None] = {}
+        caveats = dict.fromkeys(self._caveats_of_calls())
         # nvdisasm names the header of an inlined function, PTX also the line that calls it.
         callers = {item.row: item.line for block in self.flow.blocks for item in _instructions(block)}
         for weight, machine in self.machine:
@@ -333,6 +355,13 @@ def _kind(item: Instruction, used: set[str]) -> str:
     return kind
 
 
+def _is_loop(item: Instruction) -> bool:
+    """Return True for an update of floating type that machine code performs by compare-and-swap in a loop."""
+    if item.op not in ("atom", "red") or {"cas", "exch"} & set(item.parts):
+        return False
+    return item.parts[-1] in ("f16", "bf16") or ("shared" in item.parts and item.parts[-1].startswith("f"))
+
+
 def _operation(item: Instruction) -> str:
     """Return the SASS opcode of an instruction of PTX that `Metrics.operations` counts, otherwise ""."""
     if item.op == "mma" or item.parts[:2] == ("wmma", "mma"):
@@ -341,7 +370,7 @@ def _operation(item: Instruction) -> str:
 
 
 def _numbers(count: Count) -> npt.NDArray[np.float64]:
-    return np.array([count.executions, count.threads, count.units, count.ideal], np.float64)
+    return np.array([count.executions, count.threads, count.units, count.ideal, count.repeats], np.float64)
 
 
 def _worse(totals: _AccessTotals, site: SiteCount) -> RequestSample | None:

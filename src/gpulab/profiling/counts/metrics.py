@@ -55,7 +55,8 @@ class AccessCounter:
     threads : int
         Active lanes of these requests.
     sectors : int
-        32-byte sectors touched in global memory, each counted once per request.
+        32-byte sectors touched in global memory, each counted once per request. An update counts a sector as
+        often as lanes update the same of its elements, for the element with the most lanes.
     wavefronts : int
         Passes through the banks of shared memory.
     bank_conflicts : int

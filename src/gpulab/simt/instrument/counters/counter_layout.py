@@ -31,6 +31,7 @@ EXECUTIONS, THREADS, EXCESS, IDEAL, WORST, LAST = 0, 8, 16, 24, 32, 40
 # bytes per lane, or -1 if it has been merged into another access, and its distance in bytes.
 FORM_SHIFT, FORM_MOVED = 48, 56
 SHARED, LOCAL = 64, 104  # the same for the lanes of a generic access to shared and to local memory
+REPEATS = 120  # see `Count.repeats`
 FIRST_SAMPLE = 128
 SAMPLE_BYTES = 288  # lane mask, block, warp, sectors or wavefronts, 32 addresses
 WORST_SAMPLE = FIRST_SAMPLE + SAMPLE_BYTES

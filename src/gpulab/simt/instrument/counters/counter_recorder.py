@@ -26,6 +26,7 @@ from gpulab.simt.instrument.counters.counter_layout import (
     MAP_PADDING,
     MISSED,
     RECORD_BYTES,
+    REPEATS,
     SHARED,
     WORST,
     WORST_SAMPLE,
@@ -80,12 +81,15 @@ class Count:
         Sectors (global) or wavefronts (shared); 0 for other spaces.
     ideal : int
         Wavefronts without bank conflicts (shared); for global memory, one for each request.
+    repeats : int
+        How often updates of global memory access a sector again because lanes update the same element.
     """
 
     executions: int
     threads: int
     units: int
     ideal: int
+    repeats: int = 0
 
     def __add__(self, other: Count) -> Count:
         return Count(
@@ -93,6 +97,7 @@ class Count:
             self.threads + other.threads,
             self.units + other.units,
             self.ideal + other.ideal,
+            self.repeats + other.repeats,
         )
 
 
@@ -266,7 +271,7 @@ class CounterRecorder(Recorder):
         def count(offset: int, executions: int, threads: int, served: bool = True) -> Count:
             more, ideal = (int(words[(offset + o) // 8]) for o in (EXCESS, IDEAL))
             units = (executions + more, executions + ideal) if served else (0, 0)
-            return Count(executions, threads, *units)
+            return Count(executions, threads, *units, int(words[REPEATS // 8]) if offset == 0 else 0)
 
         def own(offset: int) -> tuple[int, int]:
             return int(words[offset // 8]), int(words[offset // 8 + 1])

@@ -363,6 +363,12 @@ far.missed:
   call void @sim_add(ptr %missed.p, i32 1)
   br label %judge
 judge:
+  %updates = icmp eq i32 %marks, 3
+  br i1 %updates, label %repeat, label %compare
+repeat:
+  call void @sim_repeats(ptr %site, ptr %addresses, i32 %mask)
+  br label %compare
+compare:
   %worst.p = getelementptr i8, ptr %site, i64 $WORST
   %worst = load i64, ptr %worst.p
   %units64 = zext i32 %units to i64
@@ -372,6 +378,56 @@ draw:
   call void @sim_sample(ptr %ctx, i32 %warp, ptr %site, ptr %addresses, i32 %mask, i32 %units)
   br label %done
 done:
+  ret void
+}
+
+; Count how often an update accesses its sectors again: a sector is accessed as often as the lanes that update
+; the same of its elements, for the element with the most lanes.
+define internal void @sim_repeats(ptr %site, ptr %addresses, i32 %mask) noinline #1 {
+entry:
+  %all = load <32 x i64>, ptr %addresses, align 64
+  %five = insertelement <32 x i64> poison, i64 5, i64 0
+  %five.v = shufflevector <32 x i64> %five, <32 x i64> poison, <32 x i32> zeroinitializer
+  %sectors = lshr <32 x i64> %all, %five.v
+  br label %sector
+sector:
+  %left = phi i32 [ %mask, %entry ], [ %others, %counted ]
+  %sum = phi i32 [ 0, %entry ], [ %sum.next, %counted ]
+  %first = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %a.p = getelementptr i64, ptr %addresses, i32 %first
+  %a = load i64, ptr %a.p
+  %number = lshr i64 %a, 5
+  %number.1 = insertelement <32 x i64> poison, i64 %number, i64 0
+  %number.v = shufflevector <32 x i64> %number.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %apart = icmp ne <32 x i64> %sectors, %number.v
+  %apart.bits = bitcast <32 x i1> %apart to i32
+  %others = and i32 %left, %apart.bits
+  %inside = xor i32 %left, %others
+  br label %element
+element:
+  %rest = phi i32 [ %inside, %sector ], [ %rest.next, %element ]
+  %most = phi i32 [ 0, %sector ], [ %most.next, %element ]
+  %lane = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
+  %e.p = getelementptr i64, ptr %addresses, i32 %lane
+  %e = load i64, ptr %e.p
+  %e.1 = insertelement <32 x i64> poison, i64 %e, i64 0
+  %e.v = shufflevector <32 x i64> %e.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %unlike = icmp ne <32 x i64> %all, %e.v
+  %unlike.bits = bitcast <32 x i1> %unlike to i32
+  %rest.next = and i32 %rest, %unlike.bits
+  %equal = xor i32 %rest, %rest.next
+  %lanes = call i32 @llvm.ctpop.i32(i32 %equal)
+  %most.next = call i32 @llvm.umax.i32(i32 %most, i32 %lanes)
+  %more.elements = icmp ne i32 %rest.next, 0
+  br i1 %more.elements, label %element, label %counted
+counted:
+  %again = sub i32 %most.next, 1
+  %sum.next = add i32 %sum, %again
+  %more.sectors = icmp ne i32 %others, 0
+  br i1 %more.sectors, label %sector, label %done
+done:
+  %repeats.p = getelementptr i8, ptr %site, i64 $REPEATS
+  call void @sim_add(ptr %repeats.p, i32 %sum.next)
   ret void
 }
 
