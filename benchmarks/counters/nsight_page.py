@@ -78,7 +78,7 @@ which says which machine instruction was made from which PTX instruction. In the
 and floating point instructions are exact. The instructions that the assembler adds to reconverge lanes depend
 on how the lanes of a warp arrive, and are not exact in every kernel. If the assembler peels an iteration off
 a loop or unrolls it on its own, the line table does not tell how often each copy runs; in most cases gpulab
-infers it from the iteration counts of the loop. The remaining cases are estimates that can be far off
+infers it from the iteration counts of the loop. The remaining cases are estimates
 (`unrolled_trip_counts` below); `Counters.caveats` then says so. A few counts are wrong without a caveat: in
 `if_else` the peeled iteration is counted twice, and in `own_trip_counts` lanes reconverge more often than
 gpulab counts.

@@ -26,6 +26,11 @@ LAUNCHES = (
     "matmul/K4g_any_size 129x38x65",
     "matmul/K6_register_tile 65x66x67",
 )
+MICRO_KERNELS = (
+    "unrolled_trip_counts 32",
+    "global_atomic float red: broadcast, start 7, holes",
+    "global_atomic int atom: broadcast, start 7, holes",
+)
 CASES = (
     "memcheck/right_neighbour_of_the_last",
     "racecheck/step_in_place",
@@ -41,12 +46,12 @@ needs_nvdisasm = pytest.mark.skipif(find_nvdisasm() is None, reason="nvdisasm is
 
 @cache
 def comparisons() -> dict[str, LaunchComparison]:
-    selected = [launch for launch in launches() if launch.name in LAUNCHES]
+    selected = [launch for launch in launches() if launch.name in LAUNCHES + MICRO_KERNELS]
     return {one.launch.name: one for one in compare(NsightFigures.read(), selected)}
 
 
 @needs_nvdisasm
-@pytest.mark.parametrize("name", LAUNCHES)
+@pytest.mark.parametrize("name", LAUNCHES + MICRO_KERNELS)
 def test_counters_equal_those_of_nsight_compute(name: str) -> None:
     metrics = comparisons()[name].metrics
     counted = {metric: metrics[metric].counted for metric in EXACT}
