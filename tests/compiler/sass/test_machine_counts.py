@@ -195,6 +195,24 @@ def test_block_with_all_iterations_of_a_loop_repeats_for_the_loop_around_it() ->
     assert executions(code, nested) == [3] * 3 + [15] * 8 + [3] * 2
 
 
+def test_copies_with_a_predicate_do_not_tell_how_often_their_block_runs() -> None:
+    code = machine_code(
+        "MOV:1 BRA:1 FADD:2 BRA:4 FADD:2 FADD:2 ISETP:3 BRA:4 IADD3:1 STG:5 EXIT:6",
+        {1: ("@P3", 9), 3: ("@P2", 8), 7: ("@P1", 4)},
+    )
+    instructions = list(code.instructions)
+    instructions[2] = replace(instructions[2], predicate="@P0")  # the iteration of an odd number
+    pairs = ptx_blocks(
+        ("mov.u32", 1, (1,)),
+        ("add.f32 setp.lt.s32 bra", 4, (1, 2)),
+        ("st.global.f32 ret", 1, ()),
+        of_1=IterationGroups(2, 64, 1, 32),
+    )
+    counts = machine_counts(MachineCode("small", tuple(instructions)), pairs)
+    assert [entry.warps for entry in counts.executed] == [1] * 4 + [2] * 4 + [1] * 3
+    assert [entry.threads_on for entry in counts.executed if entry.instruction.op == "FADD"] == [0, 64, 64]
+
+
 def test_exchange_in_parts_is_executed_by_no_converged_warp() -> None:
     code = machine_code(
         "LDG:1 BRA.DIV:2 SHFL:2 FADD:3 STG:4 EXIT:5 WARPSYNC:2 COLLECTIVE:2 SHFL:2 FADD:3 FADD:3 BRA:3",
