@@ -102,3 +102,10 @@ def test_parts_that_are_busy_lengthen_the_wait_of_warps() -> None:
     assert estimated.bound == "latency"
     assert time_ms(busy) > 1.01 * time_ms(idle)
     assert time_ms(replace(busy, barrier_share=1.0)) > time_ms(busy)
+
+
+def test_warps_wait_for_a_unit_that_is_slower_than_the_schedulers_as_well_as_for_these() -> None:
+    issuing = replace(WORK, warp_cycles=1e6, instructions=4e9, pipes={}, l2_bytes=0.0, dram_bytes=0.0)
+    busy = 8e8  # cycles, less than those of the schedulers
+    assert time_ms(replace(issuing, pipes={"fp32": busy})) == time_ms(issuing)
+    assert time_ms(replace(issuing, pipes={"fp64": busy})) > 1.01 * time_ms(issuing)

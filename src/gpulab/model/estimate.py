@@ -135,10 +135,11 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     slowest = 1 + architecture.barrier_queueing * work.barrier_share
     of_gpu = {"DRAM": slowest * architecture.queueing, "L2": slowest * architecture.l2_queueing}
     of_sm = slowest * architecture.sm_queueing
-    # The instructions for all units pass through the schedulers.
-    # The constant unit is mostly used when a warp begins, and what loads and stores wait for is L1.
-    pipes = tuple(name for name in work.pipes if name not in ("constant", "load_store"))
-    shared_by = {("issue", *pipes): architecture.schedulers, ("L1",): 1}
+    # A scheduler issues at most one instruction per cycle, which the unit for single precision can accept.
+    # The other units accept one every other cycle or less often, so warps wait for them, too. The constant
+    # unit is mostly used when a warp begins, and what loads and stores wait for is L1.
+    slower = tuple(name for name in work.pipes if name not in ("fp32", "constant", "load_store"))
+    shared_by = {("issue", "fp32"): architecture.schedulers, slower: architecture.schedulers, ("L1",): 1}
 
     def wave(blocks: int, gap_cycles: float) -> tuple[dict[str, float], float]:
         """Return the times of the parts in a wave of blocks, and the time of the wave."""
@@ -151,7 +152,7 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
         for names, servers in shared_by.items():
             # A warp waits while the others that share a server with it are served.
             warps = max(busiest_sm * work.warps / servers, 1)
-            served_ms = max(parts[name] for name in names) / warps
+            served_ms = max((parts.get(name, 0.0) for name in names), default=0.0) / warps
             queues[names] = of_sm * served_ms * (1 - 1 / warps)
         return parts | {"latency": latency}, _combine(parts, latency, queues)
 
