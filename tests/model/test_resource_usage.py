@@ -58,6 +58,25 @@ def test_warp_after_a_barrier_waits_for_the_turns_of_all_others_at_l1(warps: int
     assert held.warp_cycles - free.warp_cycles > ITERATIONS * (warps - 1) * turn
 
 
+def test_turns_at_l1_are_hidden_by_those_of_other_warps_if_loads_wait_for_each_other() -> None:
+    """Compare two loads from shared memory that are used at once with two that are used one by one."""
+    first, second = (Operation("shared", (), (name,), SITE + 1) for name in "xy")
+    use_first, use_second = (Operation("fp32", (name,), ("z",)) for name in "xy")
+
+    def added(*steps: Operation) -> float:
+        """Return the cycles that seven more warps add to each iteration."""
+        several, one = (launch(LOAD, USE, *steps, BARRIER, warps=n, resident=1) for n in (8, 1))
+        cycles = []
+        for sample in (several, one):
+            shared = replace(
+                sample.accesses[SITE], space="shared", requests=2 * sample.accesses[SITE].requests
+            )
+            cycles.append(work(replace(sample, accesses={**sample.accesses, SITE + 1: shared})).warp_cycles)
+        return (cycles[0] - cycles[1]) / ITERATIONS
+
+    assert added(first, use_first, second, use_second) < added(first, second, use_first, use_second) - 1
+
+
 def test_barrier_takes_longer_with_more_warps() -> None:
     steps = (LOAD, USE, BARRIER)
     one, two = (work(launch(*steps, warps=n, resident=1)) for n in (1, 2))

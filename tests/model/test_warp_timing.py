@@ -10,6 +10,7 @@ from gpulab.model.warp_timing import (
     Unit,
     block_times,
     requests_since_stall,
+    stalls,
     waits_by_site,
     warp_cycles,
 )
@@ -53,6 +54,15 @@ def test_busy_unit_delays_the_next_operation() -> None:
 def test_loop_waits_for_the_load_of_its_previous_iteration() -> None:
     body = CodeBlock((use("a"), load("a")), runs=10, before=0)
     assert block_times([body], UNITS, latency)[0].cycles == pytest.approx(LATENCY + 1)
+
+
+def test_stalls_count_the_waits_for_one_kind_of_load() -> None:
+    shared = Operation("shared", (), ("c",), 2)
+    code = [CodeBlock((load("a"), load("b"), use("a", "b"), shared, use("c")), runs=3.0)]
+    units = UNITS | {"shared": Unit(0, 1)}
+    assert stalls(code, units) == pytest.approx(3, rel=1e-3)
+    assert stalls(code, units, "shared") == pytest.approx(3, rel=1e-3)
+    assert stalls(code[:0], units) == 0
 
 
 def test_barrier_delays_the_next_operation() -> None:

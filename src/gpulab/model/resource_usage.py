@@ -376,7 +376,9 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     )
 
     # At a barrier, the last warp of a block has waited for the turns of all others at L1. Turns that follow a
-    # wait for memory are hidden by that wait, so this counts for the share of waits that are barriers.
+    # wait for memory are hidden by that wait, so this counts for the share of waits that are barriers. If a
+    # warp waits for several loads from shared memory between two barriers, its turns come in as many groups:
+    # while it waits for one group, the others take theirs.
     times = block_times(sample.code, units, latency)
     alone = warp_cycles(sample.code, times, blocks * warps)
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
@@ -384,7 +386,8 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         alone += _longest_wait(waits_by_site(sample.code, times), sample.shares) / (blocks * warps)
     exposed = barriers / max(waits, barriers) if barriers else 0.0
     exposed *= _spread_of_waits(instructions, barriers)
-    turn = l1_cycles / (blocks * warps)
+    groups = max(stalls(sample.code, units, "shared") / barriers, 1.0) if barriers else 1.0
+    turn = l1_cycles / (blocks * warps) / groups
 
     return Work(
         blocks=blocks,

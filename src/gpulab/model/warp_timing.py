@@ -204,9 +204,12 @@ def _issue(
     return now, waits, later, {name: at - now for name, at in free.items() if at > now}
 
 
-def stalls(code: Sequence[CodeBlock], units: Mapping[str, Unit]) -> float:
-    """Return how often warps wait for a load from global memory, over the whole launch."""
-    times = block_times(code, units, lambda op: DOMINANT if op.unit == "load" else 0.0)
+def stalls(code: Sequence[CodeBlock], units: Mapping[str, Unit], unit: str = "load") -> float:
+    """Return how often warps wait for the loads of a unit, over the whole launch.
+
+    The unit is "load" for loads from global memory and "shared" for those from shared memory.
+    """
+    times = block_times(code, units, lambda op: DOMINANT if op.unit == unit else 0.0)
     return warp_cycles(code, times, 1) / DOMINANT
 
 
