@@ -157,23 +157,32 @@ class Builder:
     ) -> str:
         """Append a call of a helper function; return the name of its result.
 
-        On first use of the name, the function is defined by `body`, which receives a builder and the names
-        of the parameters and returns the name of the result, or "".
+        On first use of the name, the function is defined by `body`, as `add_function` does.
         """
-        if name not in self.functions:
-            self.functions[name] = ""
-            inner = Builder()
-            inner.declared, inner.functions, inner.label = self.declared, self.functions, "entry"
-            names = [f"%x{number}" for number in range(len(arguments))]
-            result = body(inner, names)
-            formal = ", ".join(f"{t} {n}" for (t, _), n in zip(arguments, names, strict=True))
-            head = [f"\ndefine internal {ty} @{name}({formal}) noinline #1 {{", "entry:", *inner.entry]
-            self.functions[name] = "\n".join([*head, *inner.lines, f"  ret {ty} {result}".rstrip(), "}"])
+        self.add_function(name, ty, [t for t, _ in arguments], body)
         call = f"call {ty} @{name}({', '.join(f'{t} {v}' for t, v in arguments)})"
         if ty == "void":
             self.line(call)
             return ""
         return self.value(call)
+
+    def add_function(
+        self, name: str, ty: str, parameters: list[str], body: Callable[[Builder, list[str]], str]
+    ) -> None:
+        """Define a helper function with parameters of these types, unless there is one with this name.
+
+        `body` receives a builder and the names of the parameters and returns the name of the result, or "".
+        """
+        if name in self.functions:
+            return
+        self.functions[name] = ""
+        inner = Builder()
+        inner.declared, inner.functions, inner.label = self.declared, self.functions, "entry"
+        names = [f"%x{number}" for number in range(len(parameters))]
+        result = body(inner, names)
+        formal = ", ".join(f"{t} {n}" for t, n in zip(parameters, names, strict=True))
+        head = [f"\ndefine internal {ty} @{name}({formal}) noinline #1 {{", "entry:", *inner.entry]
+        self.functions[name] = "\n".join([*head, *inner.lines, f"  ret {ty} {result}".rstrip(), "}"])
 
     # -- control flow ---------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ rows lie inside their array. Otherwise each lane's address is checked on its own
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,11 +18,13 @@ from gpulab.simt.codegen.addressing import add_offset
 from gpulab.simt.codegen.gather_scatter import gather
 from gpulab.simt.codegen.ir import BITS, Builder, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
+from gpulab.simt.instrument.racecheck.barrier_intervals import Record, RecordedCheck, leave_interval
 from gpulab.simt.instrument.racecheck.race_facts import is_silent, stores_one_value
 from gpulab.simt.instrument.racecheck.shadow_check import ShadowCheck
 from gpulab.simt.instrument.racecheck.shadow_layout import (
     ACTIONS,
     MAX_SITE,
+    RECORD_ROWS,
     SETTLED_FOREVER,
     SHADOW,
     SITE_SHIFT,
@@ -36,13 +39,13 @@ from gpulab.simt.runtime import layout
 if TYPE_CHECKING:
     from gpulab.simt.codegen.context import CodegenContext
 
-__all__ = ["AccessForm", "AccessFunction", "address_arguments", "check_access"]
+__all__ = ["AccessForm", "AccessFunction", "check_access"]
 
 I1, I32, I64 = vector("i1"), vector("i32"), vector("i64")
 
 
 @dataclass(frozen=True)
-class AccessForm:
+class AccessForm(RecordedCheck):
     """The properties of an access on which the code of its check depends.
 
     Attributes
@@ -128,10 +131,10 @@ class AccessForm:
         parts += [self.granule, *self.stored, *(name for name in names if getattr(self, name))]
         return "_".join(["san_access", *map(str, parts)])
 
-    def description(self, offset: int) -> tuple[str, str]:
+    def description(self, offset: int) -> str:
         """Return the argument that describes an access, and its part at `offset`, to function and host."""
         word = ACTIONS.index(self.action) | self.strong << 2 | self.swap << 3 | self.update << 4
-        return "i32", str(word | offset << 8 | self.granule << 16 | len(self.stored) << 24)
+        return str(word | offset << 8 | self.granule << 16 | len(self.stored) << 24)
 
     def value_places(self, b: Builder, state: str) -> list[str]:
         """Return pointers to the elements to be stored in the worker's state, each of all lanes."""
@@ -141,20 +144,53 @@ class AccessForm:
             at += WARP * BITS[ty] // 8
         return places
 
-    def call(self, b: Builder, arguments: list[tuple[str, str]]) -> None:
-        """Emit a call of the function; see `AccessFunction` for its arguments."""
-        defined = _defined(self, tuple(ty for ty, _ in arguments), jit.has_gather())
+    @property
+    def is_recorded(self) -> bool:
+        """True if an access can be part of a barrier interval that is repeated, see `barrier_intervals`."""
+        in_rows = self.space == "shared" and self.kind != "varying" and self.rows <= RECORD_ROWS
+        return in_rows and not self.strong and not self.silent
+
+    @property
+    def parameters(self) -> list[str]:
+        """The types of the parameters of the function; see `AccessFunction`."""
+        addresses = [I64] if self.kind == "varying" else ["i64"] * self.rows
+        return ["ptr", *["i32"] * 4, *addresses, *map(vector, self.stored)]
+
+    def call(self, b: Builder, arguments: Sequence[str]) -> None:
+        """Emit a call of the function that checks an access, unless the access repeats an earlier one."""
+        if self.is_recorded:
+            self.call_unless_repeated(b, arguments)
+            return
+        if self.space == "shared":
+            leave_interval(b, arguments[0])
+        self.call_check(b, arguments)
+
+    def call_check(self, b: Builder, arguments: Sequence[str]) -> None:
+        defined = _defined(self, jit.has_gather())
         b.functions.update(defined.functions)
         b.declared |= defined.declared
-        b.line(f"call void @{self.name}({', '.join(f'{ty} {value}' for ty, value in arguments)})")
+        actual = zip(self.parameters, arguments, strict=True)
+        b.line(f"call void @{self.name}({', '.join(f'{ty} {value}' for ty, value in actual)})")
+
+    def record(self, b: Builder, again: str, arguments: Sequence[str]) -> Record:
+        _, warp, site, mask, _, *rest = arguments
+        return Record(again, b.value(f"zext i32 {site} to i64"), warp, mask, rest[: self.rows])
+
+    def arguments(self, b: Builder, record: Record) -> list[str]:
+        site = b.value(f"trunc i64 {record.key} to i32")
+        values = ["zeroinitializer"] * len(self.stored)  # only a report contains them
+        return [record.warp, site, record.mask, self.description(self.offset), *record.rows, *values]
 
 
 @lru_cache(maxsize=256)
-def _defined(form: AccessForm, types: tuple[str, ...], _gathers: bool) -> Builder:
-    """Return a builder that has defined the function of a form, given the types of its arguments."""
+def _defined(form: AccessForm, _gathers: bool) -> Builder:
+    """Return a builder that has defined the function of a form."""
     b = Builder()
-    arguments = [(ty, "poison") for ty in types]
-    b.define(form.name, "void", arguments, lambda b, names: AccessFunction(b, names, form).build())
+
+    def body(b: Builder, names: list[str]) -> str:
+        return AccessFunction(b, names, form).build()
+
+    b.add_function(form.name, "void", form.parameters, body)
     return b
 
 
@@ -168,21 +204,14 @@ def check_access(
 ) -> None:
     """Emit the check of an access, or of one part of it if the access is larger than a cell."""
     b, form = cg.b, AccessForm.of(cg, access, offset, granule, strong, update)
-    arguments = [("ptr", "%ctx"), ("i32", "%warp"), ("i32", str(access.site))]
-    arguments += [("i32", cg.mask_bits(access.item.predicate)), form.description(offset)]
-    values = [cg.as_type(value, ty) for ty, value in zip(form.stored, access.values, strict=True)]
-    arguments += address_arguments(cg, access, form, offset)
-    arguments += [(vector(value.ty), cg.to_vector(value)) for value in values]
-    form.call(b, arguments)
-
-
-def address_arguments(
-    cg: CodegenContext, access: MemoryAccess, form: AccessForm, offset: int = 0
-) -> list[tuple[str, str]]:
-    """Return the address of each row, or for a varying address those of all lanes, with the offset."""
-    if form.kind != "varying":
-        return [("i64", ref) for ref in access.address.refs]
-    return [(I64, cg.to_vector(add_offset(cg, access.address, offset)))]
+    mask, description = cg.mask_bits(access.item.predicate), form.description(offset)
+    addresses = list(access.address.refs)
+    if form.kind == "varying":
+        addresses = [cg.to_vector(add_offset(cg, access.address, offset))]
+    values = [
+        cg.to_vector(cg.as_type(value, ty)) for ty, value in zip(form.stored, access.values, strict=True)
+    ]
+    form.call(b, ["%ctx", "%warp", str(access.site), mask, description, *addresses, *values])
 
 
 class AccessFunction:

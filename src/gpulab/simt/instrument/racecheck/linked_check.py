@@ -17,6 +17,7 @@ from gpulab.simt.codegen.gather_scatter import gather
 from gpulab.simt.codegen.ir import Builder, vector
 from gpulab.simt.instrument.linked_functions import ACCESSES, FACTS, AccessKind, signature
 from gpulab.simt.instrument.racecheck.access_check import AccessForm, AccessFunction
+from gpulab.simt.instrument.racecheck.barrier_intervals import leave_interval
 from gpulab.simt.instrument.racecheck.shadow_check import ShadowCheck
 from gpulab.simt.instrument.racecheck.shadow_layout import MAX_SITE, SHADOW, SITE_SHIFT
 
@@ -77,12 +78,11 @@ def linked_checks(names: Iterable[str]) -> list[str]:
 def _units(name: str, _gathers: bool) -> list[str]:
     b, check = Builder(), name.replace("tier_", "san_")
     kind, space, rows = ACCESSES[name]
-    arguments = [(ty, "poison") for ty in PARAMETERS]
 
     def body(b: Builder, names: list[str]) -> str:
         return _PartCheck(b, names, kind, space, rows).build()
 
-    b.define(check, "void", arguments, body)
+    b.add_function(check, "void", list(PARAMETERS), body)
     is_read = kind == AccessKind("reads") and space == "global"
     texts = {"ask": READ_ONLY, "passes": "%passes"} if is_read else {"ask": "", "passes": "false"}
     function = Template(FUNCTION).substitute(texts, signature=signature(name), check=check)
@@ -119,6 +119,8 @@ class _PartCheck(AccessFunction):
 
     def prepare(self) -> None:
         b, form = self.b, self.form
+        if form.space == "shared":
+            leave_interval(b, "%x0")
         self.state = self.load_field("recorded")
         word = b.value(f"trunc i64 {self.facts} to i32")
         self.description = b.value(f"or i32 {word}, {b.value(f'shl i32 {self.offset}, 8')}")

@@ -7,7 +7,13 @@ define internal ptr @san_at(ptr %ctx, i64 %offset) alwaysinline {
   %q = getelementptr i8, ptr %p, i64 %offset
   ret ptr %q
 }
+; Advance the clock, except at the start of a block and at a barrier of the whole block.
 define internal i32 @san_tick(ptr %ctx) alwaysinline {
+  call void @san_leave_interval(ptr %ctx)
+  %now = call i32 @san_advance(ptr %ctx)
+  ret i32 %now
+}
+define internal i32 @san_advance(ptr %ctx) alwaysinline {
   %p = call ptr @san_at(ptr %ctx, i64 ${now})
   %before = load i32, ptr %p
   %now = add i32 %before, 1
@@ -34,7 +40,9 @@ done:
   ret void
 }
 define internal void @sim_on_block(ptr %ctx) {
-  %now = call i32 @san_tick(ptr %ctx)
+  call void @san_next_interval(ptr %ctx)
+  call void @san_forget_intervals(ptr %ctx)
+  %now = call i32 @san_advance(ptr %ctx)
   %start = call ptr @san_at(ptr %ctx, i64 ${start})
   store i32 %now, ptr %start
   %turn = call ptr @san_at(ptr %ctx, i64 ${turn})
@@ -64,10 +72,11 @@ define internal void @sim_on_resume(ptr %ctx) {
   ret void
 }
 define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) {
-  %now = call i32 @san_tick(ptr %ctx)
   %whole = icmp slt i32 %barrier, 0
   br i1 %whole, label %simple, label %some
 simple:
+  call void @san_next_interval(ptr %ctx)
+  %now = call i32 @san_advance(ptr %ctx)
   call void @san_sync_block(ptr %ctx, i32 %now)
   %all = icmp eq i32 %barrier, -1
   br i1 %all, label %check, label %out
@@ -77,6 +86,7 @@ check:
 out:
   ret void
 some:
+  %time = call i32 @san_tick(ptr %ctx)
   call void @san_callback(ptr %ctx, i32 1, i32 %warps, ptr null, i32 0, i32 %barrier, i32 0, ptr null)
   ret void
 }
@@ -85,7 +95,10 @@ define internal void @san_expand_rows(ptr %ctx, ptr %shadow) noinline cold {
   call void @san_callback(ptr %ctx, i32 $EXPAND_ROWS, i32 0, ptr %shadow, i32 0, i32 0, i32 0, ptr null)
   ret void
 }
+; The host reads and changes the shadow.
 define internal void @san_callback(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values) noinline cold {
+  call void @san_leave_interval(ptr %ctx)
+  call void @san_forget_intervals(ptr %ctx)
   %function.i = call i64 @get(ptr %ctx, i64 ${callback})
   %function = inttoptr i64 %function.i to ptr
   call void %function(ptr %ctx, i32 %what, i32 %warp, ptr %addresses, i32 %mask, i32 %a, i32 %b, ptr %values)
@@ -93,6 +106,7 @@ define internal void @san_callback(ptr %ctx, i32 %what, i32 %warp, ptr %addresse
 }
 ; Pass the lanes that the check could not decide to the host, unless the access site is muted.
 define internal void @san_report(ptr %ctx, i32 %warp, ptr %addresses, i32 %mask, i32 %site, i32 %how, ptr %values) noinline cold {
+  call void @san_leave_interval(ptr %ctx)
   %muted.p = call ptr @san_at(ptr %ctx, i64 ${muted})
   %muted = load ptr, ptr %muted.p
   %flag.p = getelementptr i8, ptr %muted, i32 %site

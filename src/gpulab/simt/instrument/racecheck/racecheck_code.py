@@ -31,10 +31,16 @@ from gpulab.simt.instrument.linked_functions import (
     empty_functions,
 )
 from gpulab.simt.instrument.racecheck.access_check import check_access
+from gpulab.simt.instrument.racecheck.barrier_intervals import PHASES
 from gpulab.simt.instrument.racecheck.linked_check import linked_checks
 from gpulab.simt.instrument.racecheck.race_facts import RaceFacts, suspended_lanes
 from gpulab.simt.instrument.racecheck.read_groups import ReadGroups
-from gpulab.simt.instrument.racecheck.shadow_layout import CALLBACKS, STATE
+from gpulab.simt.instrument.racecheck.shadow_layout import (
+    CALLBACKS,
+    MAX_INTERVALS,
+    RECORD_BYTES,
+    STATE,
+)
 from gpulab.simt.ptx.syntax import Imm, Instruction
 from gpulab.simt.runtime.layout import GRID_BARRIER_OFFSET, SITE_CACHE_BYTES
 
@@ -52,6 +58,7 @@ def _text(name: str) -> str:
     text = resources.files("gpulab.simt.instrument.racecheck").joinpath(name).read_text()
     names = STATE | {event.upper(): number for event, number in CALLBACKS.items()} | FACTS
     names |= {"EVENTS": sum(FACTS[name] for name in ("ARRIVES", "COPIES", "PUBLISHES", "ACQUIRES"))}
+    names |= PHASES | {"RECORD_BYTES": RECORD_BYTES, "MAX_INTERVALS": MAX_INTERVALS}
     names |= {"GRID_BARRIER_OFFSET": GRID_BARRIER_OFFSET, "SITE_CACHE_BYTES": SITE_CACHE_BYTES}
     lanes = ", ".join(f"i32 {lane}" for lane in range(WARP))
     return Template(text).safe_substitute({name: str(number) for name, number in names.items()}, LANES=lanes)
@@ -61,7 +68,7 @@ class RacecheckInstrumentation(Instrumentation):
     """Instrumentation that checks every access to global and shared memory against its shadow."""
 
     tier = "racecheck"
-    runtime = _text("racecheck.ll")
+    runtime = _text("racecheck.ll") + _text("intervals.ll")
 
     def library(self, names: Collection[str]) -> list[str]:
         accesses = [name for name in ACCESSES if name in names]

@@ -15,6 +15,7 @@ from gpulab.simt.instrument.racecheck.hazards import Hazard, HazardLog
 from gpulab.simt.instrument.racecheck.shadow_layout import (
     ACTIONS,
     CALLBACKS,
+    RECORDS_BYTES,
     SHADOW_ARRAYS,
     STATE,
     WRITE_TIME,
@@ -152,6 +153,9 @@ class RacecheckRecorder(Recorder):
         muted[: len(self.muted)] = self.muted[: len(muted)]
         self.muted = muted
         self.state.set_pointer("muted", muted)
+        # A block of a cooperative launch may pause within a barrier interval: no interval is recorded.
+        usable = 0 if worker["resident"] else RECORDS_BYTES
+        self.state.set_pointer("records_end", self.state.records, usable)
         worker["recorded"] = self.state.memory.ctypes.data
         worker["callback"] = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
         assert self.state.shared is not None

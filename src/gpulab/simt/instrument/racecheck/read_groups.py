@@ -7,7 +7,7 @@ checks all of them at the first one. If it cannot accept all, it checks each on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -16,7 +16,8 @@ from gpulab.simt.analysis.basic_blocks import is_warp_sync, writes
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.ir import Builder, suffix, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
-from gpulab.simt.instrument.racecheck.access_check import AccessForm, AccessFunction, address_arguments
+from gpulab.simt.instrument.racecheck.access_check import AccessForm, AccessFunction
+from gpulab.simt.instrument.racecheck.barrier_intervals import Record, RecordedCheck, leave_interval
 from gpulab.simt.instrument.racecheck.shadow_layout import (
     MAX_SITE,
     OTHER_LANES,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadGroup", "ReadGroups"]
 
+HEAD_WORDS = 3  # 64-bit words of a table before those of the reads
 RUNS = (32, 16, 8, 4)  # numbers of neighbouring cells that one vector checks
 
 
@@ -46,8 +48,9 @@ class ReadGroup:
     Attributes
     ----------
     name : str
-        The table in generated code: bytes from the first read and access site, for each read in the order of
-        the program. A second table has the site in access words, in the order of the addresses.
+        The table in generated code: the number of reads, the smallest and the largest distance in bytes; the
+        distance from the first read and the access site of each read, in the order of the program; then the
+        sites in access words, in the order of the addresses.
     first : int
         Index of the first instruction in its basic block.
     offsets : dict
@@ -73,13 +76,16 @@ class ReadGroup:
         self.sites[index] = site
         if len(self.sites) < len(self.offsets):
             return ""
-        words = [f"i64 {self.offsets[i]}, i64 {self.sites[i]}" for i in sorted(self.offsets)]
+        distances = self.offsets.values()
+        words = [len(self.offsets), min(distances), max(distances)]
+        words += [word for i in sorted(self.offsets) for word in (self.offsets[i], self.sites[i])]
         by_offset = sorted(self.offsets, key=lambda index: self.offsets[index])
-        sites = ", ".join(f"i32 {min(self.sites[i], MAX_SITE) << SITE_SHIFT}" for i in by_offset)
-        return (
-            f"@{self.name} = internal constant [{2 * len(words)} x i64] [{', '.join(words)}]\n"
-            f"@{self.name}_sites = internal constant [{len(words)} x i32] [{sites}], align 64"
-        )
+        sites = [min(self.sites[index], MAX_SITE) << SITE_SHIFT for index in by_offset]
+        parts = [("i64", words), ("i32", sites)]
+        types = [f"[{len(part)} x {ty}]" for ty, part in parts]
+        values = [f"[{', '.join(f'{ty} {word}' for word in part)}]" for ty, part in parts]
+        fields = ", ".join(f"{ty} {value}" for ty, value in zip(types, values, strict=True))
+        return f"@{self.name} = internal constant {{ {', '.join(types)} }} {{ {fields} }}"
 
 
 class ReadGroups:
@@ -122,33 +128,75 @@ class ReadGroups:
             yield ReadGroup(f"san_reads_{block}_{start}", start, relative, len(indices))
 
     def _call(self, cg: CodegenContext, access: MemoryAccess, group: ReadGroup) -> None:
-        b, form = cg.b, AccessForm.of(cg, access, 0, access.size)
-        low, high = min(group.offsets.values()), max(group.offsets.values())
-        arguments = [
-            ("ptr", "%ctx"), ("i32", "%warp"), ("ptr", f"@{group.name}"), ("ptr", f"@{group.name}_sites"),
-            ("i64", str(low)), ("i64", str(high)), ("i64", str(len(group.offsets))),
-            ("i32", cg.mask_bits(access.item.predicate)), *address_arguments(cg, access, form),
-        ]  # fmt: skip
-        name = f"san_group_{form.kind}_{form.rows}_{form.width}_{form.stride}_{form.size}_{group.run}"
-        name += "_apart" * group.apart
-        b.define(name, "void", arguments, lambda b, names: GroupFunction(b, names, form, group).build())
+        form = GroupForm(AccessForm.of(cg, access, 0, access.size), group.run, group.apart)
+        mask = cg.mask_bits(access.item.predicate)
+        form.call(cg.b, ["%ctx", "%warp", f"@{group.name}", mask, *access.address.refs])
+
+
+@dataclass(frozen=True)
+class GroupForm(RecordedCheck):
+    """The properties of a group on which the code of its check depends: the form of its reads, and others.
+
+    See `ReadGroup` for `run` and `apart`.
+    """
+
+    read: AccessForm
+    run: int
+    apart: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        read = self.read
+        parts = ("san_group", read.kind, read.rows, read.width, read.stride, read.size, self.run)
+        return "_".join(map(str, parts)) + "_apart" * self.apart
+
+    @property
+    def parameters(self) -> list[str]:
+        """The types of the parameters of the function; see `GroupFunction`."""
+        return ["ptr", "i32", "ptr", "i32", *["i64"] * self.read.rows]
+
+    def call(self, b: Builder, arguments: Sequence[str]) -> None:
+        """Emit a call of the function that checks a group, unless the group repeats an earlier one."""
+        if self.read.is_recorded:
+            self.call_unless_repeated(b, arguments)
+            return
+        leave_interval(b, arguments[0])
+        self.call_check(b, arguments)
+
+    def call_check(self, b: Builder, arguments: Sequence[str]) -> None:
+        def body(b: Builder, names: list[str]) -> str:
+            return GroupFunction(b, names, self).build()
+
+        b.define(self.name, "void", list(zip(self.parameters, arguments, strict=True)), body)
+
+    def record(self, b: Builder, again: str, arguments: Sequence[str]) -> Record:
+        _, warp, table, mask, *rows = arguments
+        return Record(again, b.value(f"ptrtoint ptr {table} to i64"), warp, mask, rows)
+
+    def arguments(self, b: Builder, record: Record) -> list[str]:
+        return [record.warp, b.value(f"inttoptr i64 {record.key} to ptr"), record.mask, *record.rows]
 
 
 class GroupFunction:
     """Emitter of the function that checks a group.
 
-    Its arguments are the context, the warp, the table, the access words of the sites, the smallest and the
-    largest offset and the number of reads, the active lanes, and the address of each row of the first read.
+    Its arguments are the context, the warp, the table, the active lanes, and the address of each row of the
+    first read.
     """
 
-    def __init__(self, b: Builder, names: list[str], form: AccessForm, group: ReadGroup) -> None:
-        self.b, self.form, self.run, self.apart = b, form, group.run, group.apart
-        self.warp, self.table, self.sites, self.low, self.high, self.count, self.mask = names[1:8]
-        self.addresses = names[8:]
+    def __init__(self, b: Builder, names: list[str], form: GroupForm) -> None:
+        self.b, self.form, self.run, self.apart = b, form.read, form.run, form.apart
+        self.warp, self.table, self.mask = names[1:4]
+        self.addresses = names[4:]
 
     def build(self) -> str:
         """Emit the body, which has no result."""
         b = self.b
+        self.count, self.low, self.high = (
+            b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {self.table}, i64 {number}')}")
+            for number in range(HEAD_WORDS)
+        )
         # The span of all reads is inside the array if that of the lowest and that of the highest one is.
         self.access = AccessFunction(b, ["%x0", self.warp, "0", self.mask, "0", *self.addresses], self.form)
         self.access.prepare()
@@ -386,7 +434,8 @@ class GroupFunction:
         b.branch(fresh, first, settled)
 
         b.open(first)
-        sites = b.value(f"load {ty}, ptr {self.sites}, align 64")
+        place = b.value(f"getelementptr i64, ptr {self.table}, i64 {HEAD_WORDS + 2 * run}")
+        sites = b.value(f"load {ty}, ptr {place}, align 4")
         for part, read_at, reader_at in zip(lanes, *arrays[1:], strict=True):
             b.line(f"store {ty} {now}, ptr {read_at}, align 4")
             word = b.splat("i32", self.reader(part), run)
@@ -441,18 +490,14 @@ class GroupFunction:
         b.line(f"{index} = phi i64 [ 0, %{entry} ], [ {following}, %{loop} ]")
         offset, site = self.member(index, 0), b.value(f"trunc i64 {self.member(index, 1)} to i32")
         rows = [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
-        arguments = [
-            ("ptr", "%x0"), ("i32", self.warp), ("i32", site), ("i32", self.mask), self.form.description(0),
-            *(("i64", row) for row in rows),
-        ]  # fmt: skip
-        self.form.call(b, arguments)
+        self.form.call_check(b, ["%x0", self.warp, site, self.mask, self.form.description(0), *rows])
         b.line(f"{following} = add i64 {index}, 1")
         b.branch(b.value(f"icmp ult i64 {following}, {self.count}"), loop, done)
 
     def member(self, index: str, word: int) -> str:
         """Load the offset (word 0) or the site (word 1) of a read from the table."""
         b = self.b
-        place = b.value(f"add i64 {b.value(f'shl i64 {index}, 1')}, {word}")
+        place = b.value(f"add i64 {b.value(f'shl i64 {index}, 1')}, {HEAD_WORDS + word}")
         return b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {self.table}, i64 {place}')}")
 
 

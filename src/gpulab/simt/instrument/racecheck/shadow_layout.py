@@ -12,6 +12,7 @@ __all__ = [
     "CALLBACKS",
     "FENCE_HISTORY",
     "LAUNCH_START",
+    "MAX_INTERVALS",
     "MAX_SITE",
     "OTHER_BLOCKS",
     "OTHER_LANES",
@@ -19,6 +20,9 @@ __all__ = [
     "PENDING",
     "READER",
     "READ_TIME",
+    "RECORDS_BYTES",
+    "RECORD_BYTES",
+    "RECORD_ROWS",
     "ROW_BYTES",
     "ROW_CELLS",
     "SETTLED",
@@ -61,6 +65,11 @@ _EVENTS = ("access", "barrier", "arrive", "syncwarp", "copy", "copy_group", "bul
 CALLBACKS = {name: number for number, name in enumerate(_EVENTS)}
 FENCE_HISTORY = 4  # number of fences that are recorded for each thread
 
+RECORD_BYTES = 64  # eight words, see `barrier_intervals`
+RECORD_ROWS = 4  # most rows of an access in a record
+RECORDS_BYTES = 2048 * RECORD_BYTES  # memory for records
+MAX_INTERVALS = 8  # most intervals that a block records
+
 # Byte offsets in a worker's state. A table of the grid has an element for each block.
 STATE: dict[str, int] = {}
 _END = 0
@@ -87,6 +96,16 @@ for _name, _size in (
     ("block_acquired", 8),  # address of a table: as `acquired`
     ("shared_shadow", 8),  # address of the shadow of shared memory
     ("muted", 8),  # address of a byte for each access site: not 0 if it is no longer reported to the host
+    # Records of accesses by barrier interval, see `barrier_intervals`.
+    ("records", 8),  # address of the first one
+    ("records_end", 8),
+    ("free_record", 8),  # address of the next record to write
+    ("first_record", 8),  # address of the current interval's first record, or that of the one it repeats
+    ("next_record", 8),  # address of the record that the next access is compared with
+    ("no_record", RECORD_BYTES),  # a record that equals no access
+    ("interval_phase", 4),  # the number of one of `barrier_intervals.PHASES`
+    ("interval_count", 4),  # number of intervals that this block has recorded
+    ("intervals", 8 * MAX_INTERVALS),  # addresses of their first records
 ):
     _END = -(-_END // min(_size, 8)) * min(_size, 8)
     STATE[_name] = _END

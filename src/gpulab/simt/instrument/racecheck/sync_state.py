@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.simt.analysis.divergence import WARP
-from gpulab.simt.instrument.racecheck.shadow_layout import LAUNCH_START, PENDING, SETTLED, STATE, WRITE_TIME
+from gpulab.simt.instrument.racecheck.shadow_layout import (
+    LAUNCH_START,
+    PENDING,
+    RECORDS_BYTES,
+    SETTLED,
+    STATE,
+    WRITE_TIME,
+)
 from gpulab.simt.instrument.racecheck.shadow_memory import ArrayShadow
 from gpulab.simt.runtime.worker import LaunchWorker, aligned
 
@@ -84,6 +91,8 @@ class SyncState:
         self.block_acquired = np.zeros(blocks, np.uint32)
         for name in ("block_times", "block_fenced", "block_published", "block_acquired"):
             self.set_pointer(name, getattr(self, name))
+        self.records = aligned(RECORDS_BYTES)
+        self.set_pointer("records", self.records)
         self.words("now")[0] = self.words("epoch")[0] = LAUNCH_START
         self.grid_arrivals = 0  # blocks that have arrived at the barrier of the grid
         self.turn_times: list[int] = []  # the start of each turn of a block of a cooperative launch
@@ -104,9 +113,9 @@ class SyncState:
         """Return `count` 32-bit words of the state from a field on."""
         return self.memory[STATE[name] :][: 4 * count].view(np.uint32)
 
-    def set_pointer(self, name: str, table: npt.NDArray[np.generic]) -> None:
-        """Store the address of a table in a field of the state."""
-        self.memory[STATE[name] :][:8].view(np.uint64)[0] = table.ctypes.data
+    def set_pointer(self, name: str, table: npt.NDArray[np.generic], offset: int = 0) -> None:
+        """Store the address of a table, or of one of its bytes, in a field of the state."""
+        self.memory[STATE[name] :][:8].view(np.uint64)[0] = table.ctypes.data + offset
 
     @property
     def now(self) -> int:
