@@ -273,8 +273,7 @@ def page(rows: Sequence[Comparison], labs: Sequence[str]) -> str:
             changes the mean error was 20.9 % and the bottleneck was the same for 213 launches (89 %); after
             them 14.3 % and 219 (92 %), and after the last 14.0 % and 223 (93 %). The largest errors that
             remain belong to kernels with several passes over their data of which the trace sees only the
-            first, with tensor cores, and with barriers in
-            shared memory on which warps spin."""),
+            first, with tensor cores, and with barriers in shared memory on which warps spin."""),
         "For comparison, the launches of the labs:",
         "",
         "| launches | times | mean | largest | Kendall's tau | same bottleneck |",
