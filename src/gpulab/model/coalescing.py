@@ -32,9 +32,8 @@ def lanes(masks: Masks) -> npt.NDArray[np.bool_]:
 
 def unique_per_request(masks: Masks, addresses: Addresses, size: int) -> Counts:
     """Return the number of aligned pieces of `size` bytes that are touched: sectors (32) or lines (128)."""
-    pieces = np.sort(np.where(lanes(masks), addresses // size, -1), axis=1)
-    is_new = (pieces[:, 1:] != pieces[:, :-1]) & (pieces[:, 1:] >= 0)
-    unique: Counts = is_new.sum(axis=1) + (pieces[:, 0] >= 0)
+    _, is_new = _distinct(lanes(masks), addresses // size)
+    unique: Counts = is_new.sum(axis=1)
     return unique
 
 
@@ -46,14 +45,26 @@ def partial_sectors(masks: Masks, addresses: Addresses, width: int) -> tuple[flo
     """
     if width >= SECTOR_BYTES:
         return 0.0, 0.0
-    partial, covered = 0, 0
-    for active, row in zip(lanes(masks), addresses, strict=True):
-        sectors, counts = np.unique(np.unique(row[active]) // SECTOR_BYTES, return_counts=True)
-        complete = sectors[counts * width >= SECTOR_BYTES]
-        parts = ~np.isin(sectors, [complete - 1, complete, complete + 1])
-        partial += int(parts.sum())
-        covered += int(counts[parts].sum()) * width
+    elements, is_new = _distinct(lanes(masks), addresses)
+    sectors = elements // SECTOR_BYTES
+    distance = sectors[:, :, None] - sectors[:, None, :]
+    counts = ((distance == 0) & is_new[:, None, :]).sum(axis=2)
+    complete = is_new & (counts * width >= SECTOR_BYTES)
+    apart = is_new & ~((abs(distance) <= 1) & complete[:, None, :]).any(axis=2)
+    is_first = np.ones(sectors.shape, np.bool_)
+    is_first[:, 1:] = sectors[:, 1:] != sectors[:, :-1]
+    partial, covered = int((apart & is_first).sum()), int(apart.sum()) * width
     return partial / max(len(masks), 1), covered / max(partial * SECTOR_BYTES, 1)
+
+
+def _distinct(
+    active: npt.NDArray[np.bool_], elements: Addresses
+) -> tuple[Addresses, npt.NDArray[np.bool_]]:
+    """Return the sorted elements of each row, and True for the first of equal ones; inactive lanes have -1."""
+    ordered = np.sort(np.where(active, elements, -1), axis=-1)
+    is_new = ordered >= 0
+    is_new[..., 1:] &= ordered[..., 1:] != ordered[..., :-1]
+    return ordered, is_new
 
 
 def segment_transactions(masks: Masks, addresses: Addresses, width: int) -> npt.NDArray[np.int64]:
@@ -115,16 +126,23 @@ def bank_passes(masks: Masks, offsets: Addresses, width: int, banks: int) -> npt
     width = max(width, 4)
     elements, active = offsets // width, lanes(masks)
     row_elements = banks * 4 // width  # elements that the banks hold side by side
-    passes = np.zeros(len(masks), np.int64)
     paired = _paired(active, elements) if width > 4 and banks == 32 else np.zeros(len(masks), np.bool_)
 
-    for number, (lane_mask, row) in enumerate(zip(active, elements, strict=True)):
-        group = row_elements * (2 if paired[number] else 1)
-        for start in range(0, 32, group):
-            unique = np.unique(row[start : start + group][lane_mask[start : start + group]])
-            if len(unique):
-                passes[number] += np.bincount(unique % row_elements).max()
+    passes = np.zeros(len(masks), np.int64)
+    for requests, group in ((~paired, row_elements), (paired, 2 * row_elements)):
+        passes[requests] = _group_passes(active[requests], elements[requests], min(group, 32), row_elements)
+    return passes
 
+
+def _group_passes(
+    active: npt.NDArray[np.bool_], elements: Addresses, group: int, row_elements: int
+) -> Counts:
+    """Return the passes of requests whose lanes are served in groups: the most elements in the same banks."""
+    distinct, is_new = _distinct(active.reshape(-1, group), elements.reshape(-1, group))
+    groups = np.arange(len(distinct))[:, None]
+    places = groups * row_elements + distinct % row_elements
+    in_banks = np.bincount(places[is_new], minlength=len(distinct) * row_elements)
+    passes: Counts = in_banks.reshape(len(active), 32 // group, row_elements).max(axis=2).sum(axis=1)
     return passes
 
 
