@@ -23,7 +23,16 @@ MODULES = sorted((ROOT / "gpulab").rglob("*.py"))
 
 # A part (a folder or a file directly below gpulab) imports parts of its own tier and of those before it.
 TIERS = (
-    {"errors", "finding", "cache", "entry_points", "provenance", "worker_process", "gpus"},
+    {
+        "errors",
+        "finding",
+        "cache",
+        "entry_points",
+        "garbage_collection",
+        "provenance",
+        "worker_process",
+        "gpus",
+    },
     {"compiler", "simt"},
     {"devices", "problems"},
     {"cell", "config", "session"},

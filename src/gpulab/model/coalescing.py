@@ -57,10 +57,8 @@ def partial_sectors(masks: Masks, addresses: Addresses, width: int) -> tuple[flo
     return partial / max(len(masks), 1), covered / max(partial * SECTOR_BYTES, 1)
 
 
-def _distinct(
-    active: npt.NDArray[np.bool_], elements: Addresses
-) -> tuple[Addresses, npt.NDArray[np.bool_]]:
-    """Return the sorted elements of each row, and True for the first of equal ones; inactive lanes have -1."""
+def _distinct(active: npt.NDArray[np.bool_], elements: Addresses) -> tuple[Addresses, npt.NDArray[np.bool_]]:
+    """Return the sorted elements of each row, -1 for inactive lanes, and True for the first of equal ones."""
     ordered = np.sort(np.where(active, elements, -1), axis=-1)
     is_new = ordered >= 0
     is_new[..., 1:] &= ordered[..., 1:] != ordered[..., :-1]

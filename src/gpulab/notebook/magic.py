@@ -21,6 +21,7 @@ from gpulab.errors import (
     as_sentence,
     first_sentence,
 )
+from gpulab.garbage_collection import collection_paused
 from gpulab.notebook import level, session_timings
 from gpulab.notebook.failure import mark_shown
 from gpulab.notebook.progress import Progress
@@ -107,6 +108,7 @@ class CudaMagics(Magics):
         return open_device()
 
 
+@collection_paused()
 def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
     """Check a cell, show the outcome, and return the result; a failure is shown and then raised."""
     from gpulab.verification.check import check_cell, load_cell

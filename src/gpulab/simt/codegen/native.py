@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 from gpulab.cache import fingerprint, kernel_cache, source_fingerprint
 from gpulab.compiler.elf import undefined_symbols
 from gpulab.errors import UsageError
+from gpulab.garbage_collection import collection_paused
 from gpulab.simt.analysis.basic_blocks import ControlFlow, is_warp_sync
 from gpulab.simt.analysis.control_flow import build_control_flow
 from gpulab.simt.analysis.divergence import WARP, DivergenceAnalysis, analyse
@@ -316,20 +316,7 @@ def lower(
     return lowering, lowering.function()
 
 
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Pause the garbage collector of Python: lowering makes many objects, of which few are garbage."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-@_without_garbage_collection()
+@collection_paused()
 def compile_kernel(module: Module, name: str, special: Specialization) -> NativeKernel:
     """Compile a kernel, or load it from the cache. Raises `UnsupportedInstruction`."""
     code = _compiled_or_cached(module, name, special)
