@@ -94,6 +94,15 @@ def test_worker_reports_an_exception_of_its_function_and_keeps_running() -> None
         assert worker.call(1) == 11
 
 
+def test_worker_is_running_between_its_first_call_and_its_end() -> None:
+    worker = Worker(adder, 10)
+    assert not worker.is_running
+    worker.call(1)
+    assert worker.is_running
+    worker.end()
+    assert not worker.is_running
+
+
 def test_ending_a_worker_that_was_never_called_returns_no_exit_code() -> None:
     assert Worker(adder, 10).end() is None
 

@@ -78,6 +78,12 @@ class Worker:
     ) -> None:
         self.end()
 
+    @property
+    def is_running(self) -> bool:
+        """True if the process has started and not ended."""
+        process = self._process
+        return process is not None and process.is_alive()
+
     def call(self, *arguments: Any, limit_s: float | None = None) -> Any:
         """Run the function in the worker process and return its result.
 

@@ -23,8 +23,17 @@ def test_warm_up_without_a_compiler_is_silent(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(nvrtc, "compile_text", missing)
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    warm_up.start().join()
+    followed: list[bool] = []
+    warm_up.start(then=lambda: followed.append(True)).join()
     assert failures == []
+    assert followed == []
+
+
+def test_work_that_needs_a_warm_process_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(warm_up, "warm_up", lambda: done.append("warm"))
+    warm_up.start(then=lambda: done.append("then")).join()
+    assert done == ["warm", "then"]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +43,7 @@ def test_only_a_notebook_that_is_not_graded_warms_up(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch, in_notebook: bool, grading: str, starts: bool
 ) -> None:
     started: list[bool] = []
-    monkeypatch.setattr(warm_up, "start", lambda: started.append(True))
+    monkeypatch.setattr(warm_up, "start", lambda then: started.append(True))
     monkeypatch.setattr(screen, "is_notebook", lambda shell: in_notebook)
     monkeypatch.setenv("GPULAB_GRADING", grading)
     load(notebook.shell)

@@ -29,6 +29,7 @@ def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
         warm_up,
     )
     from gpulab.notebook.magic import CudaMagics
+    from gpulab.notebook.timing_process import timing_process
 
     ipython.register_magics(CudaMagics(ipython, open_device))
     completion.install(ipython)
@@ -38,4 +39,4 @@ def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
     object_display.install(ipython)
     stop.install(ipython)
     if screen.is_notebook(ipython) and not os.environ.get("GPULAB_GRADING"):
-        warm_up.start()
+        warm_up.start(then=timing_process.start)

@@ -26,6 +26,7 @@ from gpulab.notebook import level, session_timings
 from gpulab.notebook.failure import mark_shown
 from gpulab.notebook.progress import Progress
 from gpulab.notebook.screen import Screen, screen_of
+from gpulab.notebook.timing_process import PendingTiming, timing_process
 from gpulab.views.cell_view import kernel_view, launch_error_view, verdict_section
 from gpulab.views.compile_view import compile_error_view
 from gpulab.views.compile_view import summary as compile_summary
@@ -36,7 +37,7 @@ from gpulab.views.verdict_view import cause
 from gpulab.views.verdict_view import summary as verdict_summary
 
 if TYPE_CHECKING:
-    from gpulab.devices.base import Device
+    from gpulab.devices.base import Device, Kernel
     from gpulab.verification.check import CheckResult
 
 __all__ = ["CudaMagics"]
@@ -120,9 +121,8 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         kernel = load_cell(cell, device)
         session.keep_cell(cell, kernel)
         with Progress(screen, "checking") as progress:
-            result = check_cell(
-                cell, device, progress=progress, kernel=kernel, machine_counts=_counts_wanted()
-            )
+            ahead = _TimingAhead(cell, kernel, progress)
+            result = check_cell(cell, device, progress=ahead, kernel=kernel, machine_counts=_counts_wanted())
     except CompileError as error:
         screen.add(compile_error_view(error))
         mark_shown(error, compile_summary(error))
@@ -141,10 +141,27 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
     if not result.correct:
         raise _failure(cell, result)
     if result.verdict is not None:
-        time_cell(cell, result, device, screen)
+        time_cell(cell, result, device, screen, ahead.pending)
     if result.score is not None:  # Shift+Enter scrolls to the end of the output
         screen.add(score_line(result.score))
     return result
+
+
+class _TimingAhead:
+    """A progress callback of a check, which requests the modelled time of the kernel meanwhile.
+
+    It does so after the first launch, when the kernel's code is in the cache of compiled code.
+    """
+
+    def __init__(self, cell: Cell, kernel: Kernel, progress: Progress) -> None:
+        self._cell, self._kernel, self._progress = cell, kernel, progress
+        self.pending: PendingTiming | None = None
+
+    def __call__(self, done: int, total: int, label: str = "") -> None:
+        self._progress(done, total, label)
+        modelled = not self._kernel.device.measures_time and bool(self._kernel.program.ptx)
+        if done == 1 and modelled and isinstance(self._cell, KernelCell):
+            self.pending = timing_process.request(self._kernel, self._cell.config)
 
 
 def keep_unchecked(cell: Cell, device: Device) -> None:
@@ -199,8 +216,13 @@ def _failure(cell: Cell, result: CheckResult) -> GpulabError:
     return mark_shown(error, shown)  # short, because the card above has the rest
 
 
-def time_cell(cell: Cell, result: CheckResult, device: Device, screen: Screen) -> None:
-    """Time a correct kernel and show the speed-up table of its problem."""
+def time_cell(
+    cell: Cell, result: CheckResult, device: Device, screen: Screen, pending: PendingTiming | None = None
+) -> None:
+    """Time a correct kernel and show the speed-up table of its problem.
+
+    pending: the modelled time of the kernel, if another process computes it.
+    """
     from gpulab.profiling.speedup import time_variant
 
     kernel = result.kernel
@@ -210,7 +232,8 @@ def time_cell(cell: Cell, result: CheckResult, device: Device, screen: Screen) -
     try:
         with Progress(screen, "timing") as step:
             step(0, 1, problem.format_shape(shape))
-            timed = time_variant(kernel, cell.config, device=device, shape=shape)
+            timed = pending.wait() if pending else None
+            timed = timed or time_variant(kernel, cell.config, device=device, shape=shape)
     except UsageError as error:  # the timing size cannot be launched with this block and tile
         screen.add(paragraph(f"Not timed: {error}", dim=True))
         return

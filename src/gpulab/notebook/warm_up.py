@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 
-__all__ = ["start", "warm_up"]
+__all__ = ["start", "use_simulator", "warm_up"]
 
 # Its code has a loop, shared memory and a barrier, whose modules most kernels of a lab need.
 _KERNEL = """
@@ -23,25 +24,31 @@ __global__ void warm_up(float* x)
 """
 
 
-def start() -> threading.Thread:
-    """Call `warm_up` in a thread, and return the thread."""
-    thread = threading.Thread(target=_warm_up_quietly, name="gpulab warm-up", daemon=True)
+def start(then: Callable[[], None] | None = None) -> threading.Thread:
+    """Call `warm_up` in a thread, then `then` if that succeeds, and return the thread."""
+    thread = threading.Thread(target=_warm_up_quietly, args=(then,), name="gpulab warm-up", daemon=True)
     thread.start()
     return thread
 
 
-def _warm_up_quietly() -> None:
+def _warm_up_quietly(then: Callable[[], None] | None) -> None:
     with contextlib.suppress(Exception):  # the first cell raises it again, in its own context
         warm_up()
+        if then is not None:
+            then()
 
 
 def warm_up() -> None:
-    """Compile, check, count and model a small kernel on a simulator of its own."""
+    """Compile a small kernel, and use it on a simulator."""
     from gpulab.compiler import nvrtc
 
     # Not through the cache of programs, which would not need NVRTC in the next session.
     nvrtc.compile_text(_KERNEL, ["--gpu-architecture=sm_90"], {})
+    use_simulator()
 
+
+def use_simulator() -> None:
+    """Check, count and model a small kernel on a simulator of its own."""
     from gpulab.devices.simulator.simulated_device import SimulatedDevice
     from gpulab.gpus.catalogue import DEFAULT_GPU
     from gpulab.model.profile import profile_launch
