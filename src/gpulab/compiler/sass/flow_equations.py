@@ -38,15 +38,21 @@ class Equation:
 
     def plus(self, other: Equation, factor: float) -> Equation:
         """Return the sum of this equation and a multiple of another one."""
-        total = dict(self.coefficients)
+        total = Equation(dict(self.coefficients), self.right)
+        total.add_multiple(other, factor)
+        return total
+
+    def add_multiple(self, other: Equation, factor: float) -> None:
+        """Add a multiple of another equation to this one."""
+        coefficients = self.coefficients
         for edge, coefficient in other.coefficients.items():
-            new = total.get(edge, 0.0) + factor * coefficient
+            new = coefficients.get(edge, 0.0) + factor * coefficient
             if abs(new) >= TOLERANCE:
-                total[edge] = new
+                coefficients[edge] = new
             else:
-                total.pop(edge, None)
+                coefficients.pop(edge, None)
         right = self.right + factor * other.right
-        return Equation(total, right if abs(right) >= TOLERANCE else 0.0)
+        self.right = right if abs(right) >= TOLERANCE else 0.0
 
     def equal_to(self, value: float) -> Equation:
         """Return the equation with another right side."""
@@ -122,10 +128,10 @@ class FlowGraph:
 
     def _reduce(self, equation: Equation) -> Equation:
         """Return an equation after elimination of all pivots."""
-        rest = equation
+        rest = Equation(dict(equation.coefficients), equation.right)
         for edge, coefficient in equation.coefficients.items():
             if edge in self._solved:
-                rest = rest.plus(self._solved[edge], -coefficient)
+                rest.add_multiple(self._solved[edge], -coefficient)
         return rest
 
     def _is_zero(self, equation: Equation) -> bool:
