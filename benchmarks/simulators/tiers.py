@@ -33,7 +33,7 @@ WITH_OCLGRIND = "sgemm_tiled"
 WITH_PEER = "sanitized / Oclgrind"
 OCLGRIND_ROUNDS = 3
 # Required minimum of each ratio of rates.
-MINIMUM_RATIOS = {"counted / values": 0.3, "sanitized / values": 0.15, WITH_PEER: 100.0}
+MINIMUM_RATIOS = {"counted / values": 0.3, "sanitized / values": 0.2, WITH_PEER: 100.0}
 RATIOS = (*MINIMUM_RATIOS, "sanitized / values, one core")
 
 
