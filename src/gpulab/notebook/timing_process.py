@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["PendingTiming", "TimingProcess", "timing_process"]
 
 IDLE_S = 600.0  # the process has about 100 MB of memory, and takes two seconds to start
-NICENESS = 19  # of the process: the check has priority over the time, which is shown after it
+NICENESS = 19  # the lowest priority, because a cell shows the result of its check before its time
 
 
 class PendingTiming:

@@ -23,7 +23,7 @@ __all__ = ["Allocation", "Memory"]
 
 GAP = 1 << 36  # bytes between allocations
 LINE_BYTES = 64  # bytes of a line of the host's caches, to which arrays are aligned
-PAGE_BYTES = 4096  # of a page; arrays with longer shifts are aligned to pages before they are shifted
+PAGE_BYTES = 4096  # an array that is shifted by a page or more is first aligned to a page
 # Arrays of the same size would all begin at the same place of a page, and elements with the same index would
 # compete for the same lines of the host's caches. Each array therefore begins some lines after the last one.
 SHIFT_LINES = 397  # odd, so that many arrays begin at different places
