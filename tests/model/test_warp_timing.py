@@ -10,6 +10,7 @@ from gpulab.model.warp_timing import (
     Unit,
     block_times,
     requests_since_stall,
+    share_at_barriers,
     stalls,
     waits_by_site,
     warp_cycles,
@@ -17,6 +18,7 @@ from gpulab.model.warp_timing import (
 
 UNITS = {"load": Unit(0, 1), "fp32": Unit(4, 1), "slow": Unit(4, 8), "barrier": Unit(20, 1)}
 LATENCY = 100
+BARRIER = Operation("barrier")
 
 
 def latency(step: Operation) -> float:
@@ -66,7 +68,20 @@ def test_stalls_count_the_waits_for_one_kind_of_load() -> None:
 
 
 def test_barrier_delays_the_next_operation() -> None:
-    assert cycles(Operation("barrier"), use()) == 21
+    assert cycles(BARRIER, use()) == 21
+
+
+def test_warps_without_an_access_since_the_last_barrier_are_not_at_work() -> None:
+    """Let 8 warps store, then 2 of them add, and then all compute, each time before a barrier."""
+    store, add = Operation("shared_store", (), (), 1), Operation("shared", (), ("a",), 2)
+    code = [CodeBlock((store, BARRIER, add, use("a"), BARRIER, use("b"), BARRIER), runs=8.0)]
+    assert share_at_barriers(code, {1: 8.0, 2: 2.0}) == pytest.approx((1 + 1 / 4 + 1) / 3)
+    assert share_at_barriers([CodeBlock((store,), runs=8.0)], {1: 8.0}) == 1
+
+
+def test_access_of_the_previous_iteration_counts_at_the_first_barrier_of_a_loop() -> None:
+    body = CodeBlock((BARRIER, Operation("shared", (), ("a",), 1)), runs=8.0, before=0)
+    assert share_at_barriers([body], {1: 2.0}) == pytest.approx(1 / 4)
 
 
 def test_warp_cycles_are_averaged_over_the_warps() -> None:

@@ -37,6 +37,7 @@ from gpulab.model.warp_timing import (
     execution_units,
     pipe_cycles,
     runs_by_site,
+    share_at_barriers,
     stalls,
     uses_of_units,
     waits_by_site,
@@ -378,14 +379,15 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     # At a barrier, the last warp of a block has waited for the turns of all others at L1. Turns that follow a
     # wait for memory are hidden by that wait, so this counts for the share of waits that are barriers. If a
     # warp waits for several loads from shared memory between two barriers, its turns come in as many groups:
-    # while it waits for one group, the others take theirs.
+    # while it waits for one group, the others take theirs. Warps that have accessed nothing since the last
+    # barrier take no turn.
     times = block_times(sample.code, units, latency)
     alone = warp_cycles(sample.code, times, blocks * warps)
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
     if barriers:  # all warps of a block wait there for the one that has waited longest for its loads
         alone += _longest_wait(waits_by_site(sample.code, times), sample.shares) / (blocks * warps)
     exposed = barriers / max(waits, barriers) if barriers else 0.0
-    exposed *= _spread_of_waits(instructions, barriers)
+    exposed *= _spread_of_waits(instructions, barriers) * share_at_barriers(sample.code, requests)
     groups = max(stalls(sample.code, units, "shared") / barriers, 1.0) if barriers else 1.0
     turn = l1_cycles / (blocks * warps) / groups
 

@@ -28,6 +28,7 @@ __all__ = [
     "pipe_cycles",
     "requests_since_stall",
     "runs_by_site",
+    "share_at_barriers",
     "stalls",
     "uses_of_units",
     "waits_by_site",
@@ -242,6 +243,29 @@ def requests_since_stall(code: Sequence[CodeBlock]) -> dict[int, int]:
                     loading |= frozenset(operation.writes)
             pending[number] = loading, requests
     return largest
+
+
+def share_at_barriers(code: Sequence[CodeBlock], requests: Mapping[int, float]) -> float:
+    """Return the share of the warps at a barrier that have accessed memory since the barrier before.
+
+    `requests` has the requests of each site, over the whole launch. If no instruction between the barriers
+    accesses memory, all warps count.
+    """
+    runs = runs_by_site(code)
+    since: list[list[float]] = [[] for _ in code]  # the requests of each access since the last barrier
+    for _ in range(PASSES):
+        at_work = at_barriers = 0.0
+        for number, block in enumerate(code):
+            accesses = list(since[block.before]) if block.before is not None else []
+            for operation in block.operations:
+                if operation.unit == "barrier":
+                    at_work += min(max(accesses, default=block.runs), block.runs)
+                    at_barriers += block.runs
+                    accesses = []
+                elif operation.site is not None and operation.site in requests:
+                    accesses.append(block.runs * requests[operation.site] / max(runs[operation.site], 1e-9))
+            since[number] = accesses
+    return at_work / at_barriers if at_barriers else 1.0
 
 
 def runs_by_site(code: Sequence[CodeBlock]) -> dict[int, float]:
