@@ -12,6 +12,7 @@ from gpulab.compiler.sass.disassembly import find_nvdisasm
 from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.errors import MemoryFault
 from gpulab.profiling.counts.metrics import Counters
+from gpulab.simt.codegen import native
 from tests.python_device import PythonDevice
 
 LOAD = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
@@ -169,6 +170,58 @@ def test_caveats_name_lines_that_machine_code_executes_more_often(device: Simula
     counts = gpulab.counters(kernel, 1, 32, (device.zeros(1),))
     assert [caveat.partition(" in line ")[2][:1] for caveat in counts.caveats if "printf" in caveat] == ["4"]
     assert ["line 3 is a loop" in caveat for caveat in counts.caveats if "atomic" in caveat] == [True]
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize(
+    ("formula", "values", "slow"),
+    [
+        ("x[1] / x[0]", (3.0, -1.0), False),
+        ("x[1] / x[0]", (3.0, 0.0), True),
+        ("x[1] / x[0]", (0.0, 1.0), True),
+        ("x[1] / x[0]", (1e20, 1e-20), True),  # the quotient is subnormal
+        ("x[1] / x[0]", (1e-20, 1e-15), False),
+        ("x[1] / x[0]", (2e38, 1.0), True),
+        ("1.0f / x[0]", (1e-38, 1.0), True),
+        ("1.0f / x[0]", (2e-38, 1.0), False),
+        ("1.0f / x[0]", (8e37, 1.0), False),
+        ("1.0f / x[0]", (9e37, 1.0), True),
+        ("sqrtf(x[0])", (0.0, 1.0), True),
+        ("sqrtf(x[0])", (2.0, 1.0), False),
+        ("sqrtf(x[0])", (3.8e-31, 1.0), True),
+        ("sqrtf(x[0])", (4.0e-31, 1.0), False),
+        ("sqrtf(x[0])", (-1.0, 1.0), True),
+        ("(double)x[1] / x[0]", (3.0, -1.0), False),
+        ("(double)x[1] / x[0]", (3.0, 0.0), True),
+        ("(double)x[1] / x[0]", (1e30, 1e-30), False),
+        ("1.0 / x[0]", (1e-38, 1.0), False),
+        ("1.0 / x[0]", (0.0, 1.0), True),
+        ("sqrt((double)x[0])", (1.0, 1.0), False),
+        ("sqrt((double)x[0])", (0.0, 1.0), True),
+        ("rsqrt((double)x[0])", (-1.0, 1.0), True),
+        ("__fdividef(x[1], x[0])", (1.0, 0.0), False),
+    ],
+)
+def test_caveat_names_divisions_and_roots_on_the_slow_path(
+    formula: str,
+    values: tuple[float, float],
+    slow: bool,
+    optimized: bool,
+    device: SimulatedDevice,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if optimized:
+        monkeypatch.setattr(native, "OPTIMIZATION_S", 0.0)
+    kernel = device.compile(
+        "__global__ void k(double* out, const float* all, int n)\n"
+        "{ const float* x = all + 2 * threadIdx.x;\n"
+        f"if (threadIdx.x < n) out[threadIdx.x] =\n{formula}; }}"
+    )
+    pairs = np.ones((32, 2), np.float32)
+    pairs[30] = values  # lane 31 has operands for the slow path, but does not take part
+    pairs[31] = 0.0
+    counts = gpulab.counters(kernel, 1, 32, (device.zeros(32, np.float64), device.asarray(pairs), 31))
+    assert ["of line 4 " in caveat for caveat in counts.caveats] == [True] * slow
 
 
 def test_sample_of_a_large_grid_is_scaled(device: SimulatedDevice) -> None:

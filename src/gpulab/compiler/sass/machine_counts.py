@@ -107,6 +107,12 @@ def machine_counts(code: MachineCode, blocks: Sequence[PtxBlock]) -> MachineCoun
             f"the instruction counts of {line_numbers(flow.estimated_lines)} are estimates, because the "
             "counts of the PTX do not determine them"
         )
+    items = [item for block in blocks for item in block.instructions]
+    if slow := {item.line for item in items if item.slow and item.row in flow.slow_rows}:
+        caveats.append(
+            f"a division or root of {line_numbers(slow)} has operands, such as 0, for which machine code "
+            "calls a subroutine, whose instructions are not counted"
+        )
     if match.uncounted_loops:
         caveats.append("the assembler unrolled a loop whose iterations were not counted in groups")
     return MachineCounts(executed, tuple(caveats))

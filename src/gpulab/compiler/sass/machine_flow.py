@@ -52,6 +52,8 @@ class MachineFlow:
         Executions of each block, by active threads and by warps.
     estimated_lines : set of int
         Source lines whose counts are estimates.
+    slow_rows : set of int
+        PTX lines of the calls of slow paths, which are counted as if no thread took them.
     """
 
     def __init__(self, match: PtxMatch) -> None:
@@ -63,6 +65,7 @@ class MachineFlow:
             if block.instructions[-1].op in ENDS or not block.targets
         ]
         self.estimated_lines: set[int] = set()
+        self.slow_rows: set[int] = set()
         self._thread_graph = self._thread_equations()
         self.threads = [self._threads_of(block) for block in self.blocks]
         self._warp_graph = self._warp_equations()
@@ -113,6 +116,7 @@ class MachineFlow:
             if block.calls is not None:
                 predecessors = [other for other in self.blocks if block.number in other.targets]
                 if any(len(other.targets) > 1 for other in predecessors):
+                    self.slow_rows.add(block.instructions[-1].ptx_line)
                     yield block.number
 
     def _loop_equations(self, graph: FlowGraph) -> Iterator[Equation]:

@@ -15,6 +15,7 @@ class PtxInstruction:
     opcode: str  # "ld.shared.f32"
     row: int  # line of the PTX text, from 1
     line: int = 0  # line of the source, from 1; 0 if unknown
+    slow: bool = False  # a warp had operands for which a division or root needs its slow path
 
 
 @dataclass(frozen=True)

@@ -311,11 +311,14 @@ class CountReport:
 
 def ptx_block_counts(flow: ControlFlow, recorder: CounterRecorder) -> list[PtxBlock]:
     """Return the basic blocks of PTX with their executions, as `machine_counts` needs them."""
-    groups = recorder.iteration_groups()
+    groups, slow = recorder.iteration_groups(), recorder.slow_rows()
     return [
         PtxBlock(
             block.number,
-            tuple(PtxInstruction(item.text, item.row, item.line) for item in _instructions(block)),
+            tuple(
+                PtxInstruction(item.text, item.row, item.line, item.row in slow)
+                for item in _instructions(block)
+            ),
             block.targets,
             warps,
             threads,

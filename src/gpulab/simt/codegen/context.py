@@ -78,6 +78,9 @@ out:
     def on_access(self, cg: CodegenContext, access: MemoryAccess) -> None:
         """Emit code before a memory access, whose addresses have not been checked yet."""
 
+    def on_division(self, cg: CodegenContext, item: Instruction) -> None:
+        """Emit code before a division, reciprocal or root."""
+
     def on_warp_sync(self, cg: CodegenContext, item: Instruction, site: int) -> None:
         """Emit code at a `.sync` instruction of a warp; its last operand is the lanes' mask."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.base import Instrumentation
 from gpulab.simt.instrument.counters.counter_code import counted_facts
 from gpulab.simt.instrument.counters.loop_code import innermost_loops
+from gpulab.simt.instrument.counters.slow_path_code import FORMS, rows_with_slow_path, slow_path
 from gpulab.simt.instrument.linked_functions import (
     FACTS,
     FUNCTIONS,
@@ -57,7 +59,8 @@ class LinkedInstrumentation(Instrumentation):
         self.races = RaceFacts(cg)
         self.loops = innermost_loops(cg.flow.blocks)
         self.words = cg.b.alloca("[128 x i64]", "words")  # arguments of hooks, such as elements to store
-        counted = counted_facts(cg.flow.blocks, self.loops)
+        self.slow_paths = rows_with_slow_path(cg.flow.blocks)
+        counted = counted_facts(cg.flow.blocks, self.loops, self.slow_paths)
         cg.metadata |= {"values": {}, "racecheck": self.races.metadata, "counters": counted}
 
     # -- control flow ---------------------------------------------------------------------------
@@ -72,6 +75,16 @@ class LinkedInstrumentation(Instrumentation):
 
     def on_branch(self, cg: CodegenContext, block: Block, here: str, there: str) -> None:
         self.call(cg, "tier_branch", "%ctx", str(block.number), here, there)
+
+    # -- arithmetic -----------------------------------------------------------------------------
+
+    def on_division(self, cg: CodegenContext, item: Instruction) -> None:
+        form = slow_path(item)
+        if form is None:
+            return
+        self.store_elements(cg, [cg.operand(operand, form.ty) for operand in item.operands[1:]])
+        numbers = str(FORMS.index(form)), str(self.slow_paths.index(item.row))
+        self.call(cg, "tier_division", "%ctx", *numbers, cg.mask_bits(item.predicate), self.words)
 
     # -- synchronization ------------------------------------------------------------------------
 
@@ -129,11 +142,7 @@ class LinkedInstrumentation(Instrumentation):
         swap, update = "cas" in item.parts, access.site in self.races.update_sites
         kind = AccessKind(access.action, strong, swap, update)
         name = access_function(kind, access.space, 0 if by_lane else len(address.refs))
-        at = 0
-        for value in access.values:
-            bits = cg.as_type(value, f"i{BITS[value.ty]}")
-            self.store_lanes(cg, bits, cg.b.value(f"getelementptr i8, ptr {self.words}, i64 {at}"))
-            at += 4 * BITS[value.ty]
+        self.store_elements(cg, access.values)
         facts = self.facts(cg, access, kind)
         rows = (address.refs * 2)[:2] if address.kind != "varying" else ("0", "0")
         if address.kind == "varying":
@@ -190,6 +199,14 @@ class LinkedInstrumentation(Instrumentation):
         on = cg.b.new_label("on")
         cg.b.branch(fine, on, "fault", likely=True)
         cg.b.open(on)
+
+    def store_elements(self, cg: CodegenContext, values: Iterable[Value]) -> None:
+        """Store the bits of values to `words`: an array of 32 lanes for each."""
+        at = 0
+        for value in values:
+            bits = cg.as_type(value, f"i{BITS[value.ty]}")
+            self.store_lanes(cg, bits, cg.b.value(f"getelementptr i8, ptr {self.words}, i64 {at}"))
+            at += 4 * BITS[value.ty]
 
     def store_lanes(self, cg: CodegenContext, value: Value, pointer: str) -> None:
         """Store the 32 lanes of a value to an array, which only the tier's functions read."""

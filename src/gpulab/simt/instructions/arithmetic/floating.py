@@ -100,6 +100,7 @@ def fused(cg: CodegenContext, item: Instruction) -> None:
 
 @handles(f"div{RND}|full|approx{{.ftz}} .f32", f"div{RND} .f64")
 def divide(cg: CodegenContext, item: Instruction) -> None:
+    cg.instrumentation.on_division(cg, item)
     mode = rounding_of(item)
 
     def make(t: str, names: list[str]) -> str:
@@ -126,6 +127,7 @@ def _infinite_when_huge(b: Builder, t: str, name: str) -> str:
 
 @handles(f"sqrt{RND}|approx{{.ftz}} .f32", f"sqrt{RND} .f64")
 def square_root(cg: CodegenContext, item: Instruction) -> None:
+    cg.instrumentation.on_division(cg, item)
     mode = rounding_of(item)
     float_arithmetic(cg, item, lambda t, n: operation(cg.b, "sqrt", mode, t, n))
 
@@ -136,6 +138,7 @@ def reciprocal(cg: CodegenContext, item: Instruction) -> None:
 
     The relative error of `rsqrt` is at most 2^-23 (the manual's limit is 2^-22.9); the others are exact.
     """
+    cg.instrumentation.on_division(cg, item)
     mode, ty = rounding_of(item), type_of(item)
     one = float_literal(0x3F800000 if ty == "float" else 0x3FF << 52, ty)
 

@@ -9,6 +9,7 @@ For each access site, the counters sum over its requests (one for each warp with
               was measured with Nsight Compute on an H200.
     both      the 32 addresses of the first request, and of a request with the most sectors or wavefronts
 
+For each division and root, they count the warps of which a lane needs the slow path (see `slow_path_code`).
 The launch as a whole has the number of distinct sectors of global memory that were read and written, which
 is the traffic of a cache without capacity misses.
 
@@ -49,6 +50,12 @@ from gpulab.simt.instrument.counters.loop_code import (
 )
 from gpulab.simt.instrument.counters.sector_code import SectorCounter
 from gpulab.simt.instrument.counters.site_code import GenericCounter, SiteCounter
+from gpulab.simt.instrument.counters.slow_path_code import (
+    count_slow_path,
+    linked_function,
+    rows_with_slow_path,
+    slow_path,
+)
 from gpulab.simt.instrument.counters.wavefront_code import WavefrontCounter
 from gpulab.simt.instrument.linked_functions import (
     ACCESSES,
@@ -57,6 +64,7 @@ from gpulab.simt.instrument.linked_functions import (
     empty_functions,
     signature,
 )
+from gpulab.simt.ptx.syntax import Instruction
 
 __all__ = ["CounterInstrumentation", "counted_facts"]
 
@@ -85,14 +93,16 @@ class CounterInstrumentation(Instrumentation):
     def library(self, names: Collection[str]) -> list[str]:  # noqa: ARG002
         events = ("tier_warp_sync", "tier_barrier", "tier_fence", "tier_event")
         return [
-            _text("counters.ll"), _text("counters_linked.ll"), _iteration_function(), _access_functions(),
-            empty_functions(events),
+            _text("counters.ll"), _text("counters_linked.ll"), _iteration_function(), linked_function(),
+            _access_functions(), empty_functions(events),
         ]  # fmt: skip
 
     def on_entry(self, cg: CodegenContext) -> None:
         self.counters = cg.load_field("recorded", "ptr")
-        self.layout = CounterLayout(len(cg.flow.blocks), innermost_loops(cg.flow.blocks), cg.warps)
-        cg.metadata |= counted_facts(cg.flow.blocks, self.layout.loops)
+        blocks = cg.flow.blocks
+        loops, slow_paths = innermost_loops(blocks), rows_with_slow_path(blocks)
+        self.layout = CounterLayout(len(blocks), loops, slow_paths, cg.warps)
+        cg.metadata |= counted_facts(blocks, loops, slow_paths)
 
     def on_block(self, cg: CodegenContext, block: Block) -> None:
         record = self.place(cg, HEAD + BLOCK_BYTES * block.number)
@@ -117,6 +127,13 @@ class CounterInstrumentation(Instrumentation):
         # Machine code merges an access of 0 bytes into another one: only its executions are counted.
         kind = SITE_COUNTERS.get(access.space, SiteCounter) if access.size else SiteCounter
         kind(cg, access, self.counters, record, apart).count()
+
+    def on_division(self, cg: CodegenContext, item: Instruction) -> None:
+        form = slow_path(item)
+        if form is not None:
+            place = self.place(cg, self.layout.slow_paths_at + 8 * self.layout.slow_paths.index(item.row))
+            operands = [cg.to_vector(cg.operand(operand, form.ty)) for operand in item.operands[1:]]
+            count_slow_path(cg.b, form, place, cg.mask_bits(item.predicate), operands)
 
     def place(self, cg: CodegenContext, offset: int) -> str:
         """Return a pointer to the counter at an offset."""
@@ -149,9 +166,9 @@ def _access_functions() -> str:
     )
 
 
-def counted_facts(blocks: Sequence[Block], loops: Iterable[int]) -> dict[str, Any]:
+def counted_facts(blocks: Sequence[Block], loops: Iterable[int], slow_paths: Sequence[int]) -> dict[str, Any]:
     """Return what `CounterRecorder` needs to know about a kernel."""
-    return {"blocks": len(blocks), "loops": list(loops)}
+    return {"blocks": len(blocks), "loops": list(loops), "slow_paths": slow_paths}
 
 
 INSTRUMENTATIONS["counters"] = CounterInstrumentation

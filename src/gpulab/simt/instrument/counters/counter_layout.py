@@ -1,11 +1,11 @@
-"""Layout of the counters: a head, basic blocks, loops, then a record for each access site.
+"""Layout of the counters: a head, basic blocks, loops, slow paths, then a record for each access site.
 
 All counters are 64-bit words, with one copy for each worker; the constants are offsets in bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpulab.simt.analysis.divergence import WARP
@@ -13,10 +13,10 @@ from gpulab.simt.codegen.ir import Builder
 
 SECTOR_BYTES = 32
 
-# Bytes before the counters. The words are the distance of this worker's sector maps, three offsets of
+# Bytes before the counters. The words are the distance of this worker's sector maps, four offsets of
 # `CounterLayout`, and the number of loops.
 HEAD = 64
-LOOPS_AT, ITERATIONS_AT, SITES_AT, LOOP_COUNT = 8, 16, 24, 32
+LOOPS_AT, ITERATIONS_AT, SLOW_PATHS_AT, SITES_AT, LOOP_COUNT = 8, 16, 24, 32, 40
 
 # Fields of a basic block: executions by warps, their active threads, executions that ended in a divergent
 # branch.
@@ -63,12 +63,16 @@ class CounterLayout:
         Number of basic blocks.
     loops : mapping
         The innermost loops: the first block of each, and the blocks outside that lead into it.
+    slow_paths : sequence of int
+        The instructions that have a slow path (see `slow_path_code`), by their row in the PTX text. Each has
+        one counter: executions by a warp of which a lane needs the slow path.
     warps : int
         Warps of a thread block.
     """
 
     blocks: int
     loops: Mapping[int, Collection[int]]
+    slow_paths: Sequence[int]
     warps: int
 
     @property
@@ -81,8 +85,12 @@ class CounterLayout:
         return self.loops_at + LOOP_BYTES * len(self.loops)
 
     @property
-    def sites_at(self) -> int:
+    def slow_paths_at(self) -> int:
         return self.iterations_at + _padded(8 * len(self.loops) * self.warps)
+
+    @property
+    def sites_at(self) -> int:
+        return self.slow_paths_at + _padded(8 * len(self.slow_paths))
 
 
 def _padded(size: int) -> int:

@@ -143,7 +143,8 @@ class CounterRecorder(Recorder):
     def prepare(self, native: NativeKernel, shared_bytes: int, params: bytes) -> None:  # noqa: ARG002
         self.native = native
         facts = native.metadata
-        self.layout = CounterLayout(facts["blocks"], dict.fromkeys(facts["loops"], ()), native.warps)
+        loops = dict.fromkeys(facts["loops"], ())
+        self.layout = CounterLayout(facts["blocks"], loops, facts["slow_paths"], native.warps)
         self.workers: list[LaunchWorker] = []
         self._homes: dict[tuple[int, int, str, int], npt.NDArray[np.int64]] = {}  # by access; see HOME_WORD
 
@@ -177,7 +178,8 @@ class CounterRecorder(Recorder):
             self.workers.append(worker)
             distance = self._maps[-1].ctypes.data - self._maps[0].ctypes.data
             at = self.layout
-            head = (distance, at.loops_at, at.iterations_at, at.sites_at, len(at.loops))
+            offsets = at.loops_at, at.iterations_at, at.slow_paths_at, at.sites_at
+            head = (distance, *offsets, len(at.loops))
             fresh[: 8 * len(head)].view(np.int64)[:] = head
         else:
             fresh[: len(before)] = before
@@ -238,6 +240,13 @@ class CounterRecorder(Recorder):
             }
             for head, both in zip(self.layout.loops, counts, strict=True)
         }
+
+    def slow_rows(self) -> set[int]:
+        """Return the rows in the PTX text of divisions and roots of which a lane needed the slow path."""
+        start, count = self.layout.slow_paths_at, len(self.layout.slow_paths)
+        words = [w.memory["recorded"][start : start + 8 * count].view(np.int64) for w in self.workers]
+        counts = zip(self.layout.slow_paths, np.transpose(words), strict=True)
+        return {row for row, executions in counts if executions.any()}
 
     def touched_sectors(self) -> dict[int, tuple[int, int]]:
         """Return the number of distinct sectors read and written, by the address of the allocation."""

@@ -72,7 +72,8 @@ class RacecheckInstrumentation(Instrumentation):
 
     def library(self, names: Collection[str]) -> list[str]:
         accesses = [name for name in ACCESSES if name in names]
-        empty = empty_functions(("tier_block", "tier_branch", "tier_loop", "tier_iteration", OTHER_ACCESS))
+        events = "tier_block", "tier_branch", "tier_loop", "tier_iteration", "tier_division"
+        empty = empty_functions((*events, OTHER_ACCESS))
         files = [_text(name) for name in ("racecheck_linked.ll", "read_only.ll")]
         return [self.runtime, *files, empty, *linked_checks(accesses)]
 
