@@ -83,8 +83,12 @@ infers it from the iteration counts of the loop. The remaining cases are estimat
 `if_else` the peeled iteration is counted twice, and in `own_trip_counts` lanes reconverge more often than
 gpulab counts.
 
+**Divisions and roots.** Machine code calls a subroutine for operands near the ends of the range of exponents:
+zeros, subnormal and very large numbers. Its instructions are not counted; a caveat names the lines in which a
+lane had such operands.
+
 **Predicates added by the assembler.** If PTX selects between two values and the machine code switches lanes
-off instead (`logf`, `break_out`), gpulab counts the FMUL and FADD of all lanes.
+off instead (`logf`), gpulab counts the FMUL and FADD of the lanes that select the result.
 
 **Atomics.** An atomic addition of `float` in shared memory is one PTX instruction, but a loop of
 compare-and-swap in machine code. The number of iterations depends on how lanes collide; gpulab does not count

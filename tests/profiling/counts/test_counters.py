@@ -224,6 +224,32 @@ def test_caveat_names_divisions_and_roots_on_the_slow_path(
     assert ["of line 4 " in caveat for caveat in counts.caveats] == [True] * slow
 
 
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize(
+    ("lines", "opcode", "threads"),
+    [
+        ("float v = x[t]; float w = v < 10.0f ? v * 3.0f : v; y[t] = w;", "fmul", 10),
+        ("float v = x[t]; float w = v < 10.0f ? v : v + 3.0f; y[t] = w;", "fadd", 22),
+        ("float v = x[t]; float w = v * 3.0f; y[t] = v < 10.0f ? w : v; y[t + 32] = w;", "fmul", 32),
+    ],
+)
+def test_lanes_that_select_another_value_do_not_compute_a_result(
+    lines: str,
+    opcode: str,
+    threads: int,
+    optimized: bool,
+    device: SimulatedDevice,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The assembler makes a predicate of the condition."""
+    if optimized:
+        monkeypatch.setattr(native, "OPTIMIZATION_S", 0.0)
+    kernel = device.compile(f"__global__ void k(float* y, const float* x) {{ int t = threadIdx.x; {lines} }}")
+    values = device.asarray(np.arange(32, dtype=np.float32))
+    counts = gpulab.counters(kernel, 1, 32, (device.zeros(64), values))
+    assert counts[f"smsp__sass_thread_inst_executed_op_{opcode}_pred_on.sum"] == threads
+
+
 def test_sample_of_a_large_grid_is_scaled(device: SimulatedDevice) -> None:
     """The last blocks on each axis have fewer active threads than those inside; both are sampled."""
     source = """extern "C" __global__ void k(float* out, const float* a, int n) {

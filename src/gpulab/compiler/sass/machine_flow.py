@@ -330,8 +330,12 @@ class MachineFlow:
         if origin.threads >= threads and self.match.opcode_of_row[row].startswith(SEQUENCES):
             return 0  # it handles special operands only
 
-        # The assembler replaced a branch around a PTX block by predicates: they are true for the block's
-        # threads, less those of copies without a predicate.
+        # The assembler replaced a branch around a PTX block by predicates, or a selection between two values:
+        # they are true for the threads that need the result, less those of copies without a predicate.
+        selected = self.match.selected.get(row)
+        needed = origin.threads
+        if selected is not None and not self._selects(selected.row):
+            needed = selected.threads
         copies = [
             (number, item.conditional)
             for number, item in self.match.machine_of_row[row]
@@ -343,7 +347,11 @@ class MachineFlow:
             sum(self.threads[number] for number, conditional in copies if conditional is wanted)
             for wanted in (False, True)
         )
-        return round((origin.threads - certain) * threads / max(total, 1))
+        return round((needed - certain) * threads / max(total, 1))
+
+    def _selects(self, row: int) -> bool:
+        """Return True if the machine code has an instruction for a selection in PTX."""
+        return any(item.op in ("SEL", "FSEL") for _, item in self.match.machine_of_row.get(row, ()))
 
 
 def _has_sync(block: MachineBlock) -> bool:

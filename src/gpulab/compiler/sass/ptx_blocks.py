@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["IterationGroups", "PtxBlock", "PtxInstruction"]
+__all__ = ["IterationGroups", "PtxBlock", "PtxInstruction", "SelectedResult"]
+
+
+@dataclass(frozen=True)
+class SelectedResult:
+    """A result that only a selection between two values reads.
+
+    Attributes
+    ----------
+    row : int
+        The selection's line of the PTX text, from 1.
+    threads : int
+        The threads that select the result.
+    """
+
+    row: int
+    threads: int
 
 
 @dataclass(frozen=True)
@@ -16,6 +32,7 @@ class PtxInstruction:
     row: int  # line of the PTX text, from 1
     line: int = 0  # line of the source, from 1; 0 if unknown
     slow: bool = False  # a warp had operands for which a division or root needs its slow path
+    selected: SelectedResult | None = None  # None if other instructions read the result, too
 
 
 @dataclass(frozen=True)

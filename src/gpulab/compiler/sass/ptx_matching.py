@@ -56,6 +56,8 @@ class PtxMatch:
         Block and opcode of each PTX line.
     machine_of_row : mapping of int to list
         The machine instructions that were made from each PTX line, with the numbers of their machine blocks.
+    selected : mapping of int to SelectedResult
+        The results that only a selection reads, by their PTX line.
     origins : list of list
         For each machine block, the PTX blocks from which its unconditional instructions were made, with the
         number of these instructions, largest first. Instructions with a predicate may come from any block.
@@ -68,6 +70,9 @@ class PtxMatch:
         self.block_by_number = {block.number: block for block in blocks}
         self.block_of_row = {item.row: block for block in blocks for item in block.instructions}
         self.opcode_of_row = {item.row: item.opcode for block in blocks for item in block.instructions}
+        self.selected = {
+            item.row: item.selected for block in blocks for item in block.instructions if item.selected
+        }
         self.machine_of_row: dict[int, list[tuple[int, MachineInstruction]]] = defaultdict(list)
         for block in code.blocks:
             for instruction in block.instructions:

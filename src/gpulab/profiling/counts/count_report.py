@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.compiler.sass.machine_counts import MachineCounts, line_numbers, machine_counts
-from gpulab.compiler.sass.ptx_blocks import IterationGroups, PtxBlock, PtxInstruction
+from gpulab.compiler.sass.ptx_blocks import IterationGroups, PtxBlock, PtxInstruction, SelectedResult
 from gpulab.profiling.counts.executed_accesses import PtxAccess, executed_shares
 from gpulab.profiling.counts.metrics import (
     FLOPS,
@@ -27,6 +27,7 @@ from gpulab.profiling.counts.metrics import (
 )
 from gpulab.profiling.counts.tensor_products import TensorProduct, machine_product, ptx_product
 from gpulab.provenance import Provenance
+from gpulab.simt.instrument.counters.select_code import selections
 from gpulab.simt.ptx.syntax import Sym
 
 if TYPE_CHECKING:
@@ -311,19 +312,26 @@ class CountReport:
 
 def ptx_block_counts(flow: ControlFlow, recorder: CounterRecorder) -> list[PtxBlock]:
     """Return the basic blocks of PTX with their executions, as `machine_counts` needs them."""
-    groups, slow = recorder.iteration_groups(), recorder.slow_rows()
+    groups, counts = recorder.iteration_groups(), recorder.instruction_counts()
+    selected = selections(flow.blocks)
+
+    def instruction(item: Instruction, threads: int) -> PtxInstruction:
+        selection, result = selected.get(item.row), None
+        if selection is not None and selection.row in counts:  # code without values has fewer selections
+            first = counts[selection.row]
+            result = SelectedResult(selection.row, first if selection.first else threads - first)
+        slow = item.op != "selp" and counts.get(item.row, 0) > 0
+        return PtxInstruction(item.text, item.row, item.line, slow, result)
+
     return [
         PtxBlock(
             block.number,
-            tuple(
-                PtxInstruction(item.text, item.row, item.line, item.row in slow)
-                for item in _instructions(block)
-            ),
+            tuple(instruction(item, threads) for item in _instructions(block)),
             block.targets,
             warps,
             threads,
             parted,
-            {group: IterationGroups(*counts) for group, counts in groups.get(block.number, {}).items()},
+            {group: IterationGroups(*four) for group, four in groups.get(block.number, {}).items()},
         )
         for block, (warps, threads, parted) in zip(flow.blocks, recorder.blocks().tolist(), strict=True)
     ]

@@ -81,6 +81,9 @@ out:
     def on_division(self, cg: CodegenContext, item: Instruction) -> None:
         """Emit code before a division, reciprocal or root."""
 
+    def on_selection(self, cg: CodegenContext, item: Instruction) -> None:
+        """Emit code before a `selp`."""
+
     def on_warp_sync(self, cg: CodegenContext, item: Instruction, site: int) -> None:
         """Emit code at a `.sync` instruction of a warp; its last operand is the lanes' mask."""
 

@@ -11,9 +11,10 @@ from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.ir import BITS, Value, vector
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.instrument.base import Instrumentation
-from gpulab.simt.instrument.counters.counter_code import counted_facts
+from gpulab.simt.instrument.counters.counter_code import counted_facts, counted_rows
 from gpulab.simt.instrument.counters.loop_code import innermost_loops
-from gpulab.simt.instrument.counters.slow_path_code import FORMS, rows_with_slow_path, slow_path
+from gpulab.simt.instrument.counters.select_code import lanes_with_first
+from gpulab.simt.instrument.counters.slow_path_code import FORMS, slow_path
 from gpulab.simt.instrument.linked_functions import (
     FACTS,
     FUNCTIONS,
@@ -59,8 +60,8 @@ class LinkedInstrumentation(Instrumentation):
         self.races = RaceFacts(cg)
         self.loops = innermost_loops(cg.flow.blocks)
         self.words = cg.b.alloca("[128 x i64]", "words")  # arguments of hooks, such as elements to store
-        self.slow_paths = rows_with_slow_path(cg.flow.blocks)
-        counted = counted_facts(cg.flow.blocks, self.loops, self.slow_paths)
+        self.rows = counted_rows(cg.flow.blocks)
+        counted = counted_facts(cg.flow.blocks, self.loops, self.rows)
         cg.metadata |= {"values": {}, "racecheck": self.races.metadata, "counters": counted}
 
     # -- control flow ---------------------------------------------------------------------------
@@ -83,8 +84,13 @@ class LinkedInstrumentation(Instrumentation):
         if form is None:
             return
         self.store_elements(cg, [cg.operand(operand, form.ty) for operand in item.operands[1:]])
-        numbers = str(FORMS.index(form)), str(self.slow_paths.index(item.row))
+        numbers = str(FORMS.index(form)), str(self.rows.index(item.row))
         self.call(cg, "tier_division", "%ctx", *numbers, cg.mask_bits(item.predicate), self.words)
+
+    def on_selection(self, cg: CodegenContext, item: Instruction) -> None:
+        if item.row in self.rows:
+            number = str(self.rows.index(item.row))
+            self.call(cg, "tier_selection", "%ctx", number, lanes_with_first(cg, item))
 
     # -- synchronization ------------------------------------------------------------------------
 

@@ -118,6 +118,7 @@ FUNCTIONS = dict.fromkeys((*ACCESSES, OTHER_ACCESS), ("void", _ACCESS)) | {
     "tier_barrier": ("i1", "ptr %ctx, i32 %warp, i32 %site, i32 %mask, i32 %expected"),
     # The form is the position in `slow_path_code.FORMS`, the number that of the instruction's counter.
     "tier_division": ("void", "ptr %ctx, i32 %form, i32 %number, i32 %mask, ptr %operands"),
+    "tier_selection": ("void", "ptr %ctx, i32 %number, i32 %lanes"),
     "tier_fence": ("void", "ptr %ctx, i32 %warp, i32 %mask"),
     "tier_event": ("void", "ptr %ctx, i32 %event, i32 %warp, ptr %words, i32 %mask, i32 %a, i32 %b"),
 }

@@ -106,6 +106,7 @@ def set_value(cg: CodegenContext, item: Instruction) -> None:
 
 @handles(f"selp {ANY}")
 def select(cg: CodegenContext, item: Instruction) -> None:
+    cg.instrumentation.on_selection(cg, item)
     ty = type_of(item)
     yes, no = (cg.operand(o, ty) for o in item.operands[1:3])
     choice = cg.operand(item.operands[3], "i1")

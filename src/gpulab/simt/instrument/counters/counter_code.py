@@ -9,7 +9,7 @@ For each access site, the counters sum over its requests (one for each warp with
               was measured with Nsight Compute on an H200.
     both      the 32 addresses of the first request, and of a request with the most sectors or wavefronts
 
-For each division and root, they count the warps of which a lane needs the slow path (see `slow_path_code`).
+Some instructions have a counter of their own (see `CounterLayout.rows`).
 The launch as a whole has the number of distinct sectors of global memory that were read and written, which
 is the traffic of a cache without capacity misses.
 
@@ -49,11 +49,11 @@ from gpulab.simt.instrument.counters.loop_code import (
     innermost_loops,
 )
 from gpulab.simt.instrument.counters.sector_code import SectorCounter
+from gpulab.simt.instrument.counters.select_code import lanes_with_first, selections
 from gpulab.simt.instrument.counters.site_code import GenericCounter, SiteCounter
 from gpulab.simt.instrument.counters.slow_path_code import (
     count_slow_path,
     linked_function,
-    rows_with_slow_path,
     slow_path,
 )
 from gpulab.simt.instrument.counters.wavefront_code import WavefrontCounter
@@ -66,7 +66,7 @@ from gpulab.simt.instrument.linked_functions import (
 )
 from gpulab.simt.ptx.syntax import Instruction
 
-__all__ = ["CounterInstrumentation", "counted_facts"]
+__all__ = ["CounterInstrumentation", "counted_facts", "counted_rows"]
 
 SITE_COUNTERS = {"global": SectorCounter, "shared": WavefrontCounter, "generic": GenericCounter}
 
@@ -100,9 +100,8 @@ class CounterInstrumentation(Instrumentation):
     def on_entry(self, cg: CodegenContext) -> None:
         self.counters = cg.load_field("recorded", "ptr")
         blocks = cg.flow.blocks
-        loops, slow_paths = innermost_loops(blocks), rows_with_slow_path(blocks)
-        self.layout = CounterLayout(len(blocks), loops, slow_paths, cg.warps)
-        cg.metadata |= counted_facts(blocks, loops, slow_paths)
+        self.layout = CounterLayout(len(blocks), innermost_loops(blocks), counted_rows(blocks), cg.warps)
+        cg.metadata |= counted_facts(blocks, self.layout.loops, self.layout.rows)
 
     def on_block(self, cg: CodegenContext, block: Block) -> None:
         record = self.place(cg, HEAD + BLOCK_BYTES * block.number)
@@ -131,9 +130,17 @@ class CounterInstrumentation(Instrumentation):
     def on_division(self, cg: CodegenContext, item: Instruction) -> None:
         form = slow_path(item)
         if form is not None:
-            place = self.place(cg, self.layout.slow_paths_at + 8 * self.layout.slow_paths.index(item.row))
+            place = self.place_of_row(cg, item.row)
             operands = [cg.to_vector(cg.operand(operand, form.ty)) for operand in item.operands[1:]]
             count_slow_path(cg.b, form, place, cg.mask_bits(item.predicate), operands)
+
+    def on_selection(self, cg: CodegenContext, item: Instruction) -> None:
+        if item.row in self.layout.rows:
+            add(cg.b, self.place_of_row(cg, item.row), population(cg.b, lanes_with_first(cg, item)))
+
+    def place_of_row(self, cg: CodegenContext, row: int) -> str:
+        """Return a pointer to the counter of a single instruction."""
+        return self.place(cg, self.layout.rows_at + 8 * self.layout.rows.index(row))
 
     def place(self, cg: CodegenContext, offset: int) -> str:
         """Return a pointer to the counter at an offset."""
@@ -166,9 +173,15 @@ def _access_functions() -> str:
     )
 
 
-def counted_facts(blocks: Sequence[Block], loops: Iterable[int], slow_paths: Sequence[int]) -> dict[str, Any]:
+def counted_rows(blocks: Sequence[Block]) -> list[int]:
+    """Return the rows in the PTX text of the instructions that have a counter of their own."""
+    divisions = {item.row for block in blocks for item in block.code if slow_path(item)}
+    return sorted(divisions | {selection.row for selection in selections(blocks).values()})
+
+
+def counted_facts(blocks: Sequence[Block], loops: Iterable[int], rows: Sequence[int]) -> dict[str, Any]:
     """Return what `CounterRecorder` needs to know about a kernel."""
-    return {"blocks": len(blocks), "loops": list(loops), "slow_paths": slow_paths}
+    return {"blocks": len(blocks), "loops": list(loops), "rows": rows}
 
 
 INSTRUMENTATIONS["counters"] = CounterInstrumentation

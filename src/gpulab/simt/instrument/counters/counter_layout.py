@@ -1,4 +1,4 @@
-"""Layout of the counters: a head, basic blocks, loops, slow paths, then a record for each access site.
+"""Layout of the counters: a head, basic blocks, loops, single instructions, then a record for each access.
 
 All counters are 64-bit words, with one copy for each worker; the constants are offsets in bytes.
 """
@@ -16,7 +16,7 @@ SECTOR_BYTES = 32
 # Bytes before the counters. The words are the distance of this worker's sector maps, four offsets of
 # `CounterLayout`, and the number of loops.
 HEAD = 64
-LOOPS_AT, ITERATIONS_AT, SLOW_PATHS_AT, SITES_AT, LOOP_COUNT = 8, 16, 24, 32, 40
+LOOPS_AT, ITERATIONS_AT, ROWS_AT, SITES_AT, LOOP_COUNT = 8, 16, 24, 32, 40
 
 # Fields of a basic block: executions by warps, their active threads, executions that ended in a divergent
 # branch.
@@ -63,16 +63,17 @@ class CounterLayout:
         Number of basic blocks.
     loops : mapping
         The innermost loops: the first block of each, and the blocks outside that lead into it.
-    slow_paths : sequence of int
-        The instructions that have a slow path (see `slow_path_code`), by their row in the PTX text. Each has
-        one counter: executions by a warp of which a lane needs the slow path.
+    rows : sequence of int
+        The instructions with a counter of their own, by their row in the PTX text: of a division or root, the
+        executions by a warp of which a lane needs the slow path (see `slow_path_code`); of a selection, the
+        threads that select the first value (see `select_code`).
     warps : int
         Warps of a thread block.
     """
 
     blocks: int
     loops: Mapping[int, Collection[int]]
-    slow_paths: Sequence[int]
+    rows: Sequence[int]
     warps: int
 
     @property
@@ -85,12 +86,12 @@ class CounterLayout:
         return self.loops_at + LOOP_BYTES * len(self.loops)
 
     @property
-    def slow_paths_at(self) -> int:
+    def rows_at(self) -> int:
         return self.iterations_at + _padded(8 * len(self.loops) * self.warps)
 
     @property
     def sites_at(self) -> int:
-        return self.slow_paths_at + _padded(8 * len(self.slow_paths))
+        return self.rows_at + _padded(8 * len(self.rows))
 
 
 def _padded(size: int) -> int:

@@ -144,7 +144,7 @@ class CounterRecorder(Recorder):
         self.native = native
         facts = native.metadata
         loops = dict.fromkeys(facts["loops"], ())
-        self.layout = CounterLayout(facts["blocks"], loops, facts["slow_paths"], native.warps)
+        self.layout = CounterLayout(facts["blocks"], loops, facts["rows"], native.warps)
         self.workers: list[LaunchWorker] = []
         self._homes: dict[tuple[int, int, str, int], npt.NDArray[np.int64]] = {}  # by access; see HOME_WORD
 
@@ -178,7 +178,7 @@ class CounterRecorder(Recorder):
             self.workers.append(worker)
             distance = self._maps[-1].ctypes.data - self._maps[0].ctypes.data
             at = self.layout
-            offsets = at.loops_at, at.iterations_at, at.slow_paths_at, at.sites_at
+            offsets = at.loops_at, at.iterations_at, at.rows_at, at.sites_at
             head = (distance, *offsets, len(at.loops))
             fresh[: 8 * len(head)].view(np.int64)[:] = head
         else:
@@ -241,12 +241,12 @@ class CounterRecorder(Recorder):
             for head, both in zip(self.layout.loops, counts, strict=True)
         }
 
-    def slow_rows(self) -> set[int]:
-        """Return the rows in the PTX text of divisions and roots of which a lane needed the slow path."""
-        start, count = self.layout.slow_paths_at, len(self.layout.slow_paths)
-        words = [w.memory["recorded"][start : start + 8 * count].view(np.int64) for w in self.workers]
-        counts = zip(self.layout.slow_paths, np.transpose(words), strict=True)
-        return {row for row, executions in counts if executions.any()}
+    def instruction_counts(self) -> dict[int, int]:
+        """Return the counters of single instructions (see `CounterLayout.rows`) by row in the PTX text."""
+        start, end = self.layout.rows_at, self.layout.rows_at + 8 * len(self.layout.rows)
+        words = [w.memory["recorded"][start:end].view(np.int64) for w in self.workers]
+        counts: list[int] = np.sum(words, axis=0, dtype=np.int64).reshape(-1).tolist()
+        return dict(zip(self.layout.rows, counts, strict=True))
 
     def touched_sectors(self) -> dict[int, tuple[int, int]]:
         """Return the number of distinct sectors read and written, by the address of the allocation."""

@@ -64,6 +64,14 @@ define internal void @tier_iteration(ptr %ctx, i32 %warp, i32 %loop, i32 %mask) 
   call void @sim_count_iteration(ptr %state, ptr %record, i32 %mask)
   ret void
 }
+; Count the threads that select the first of two values.
+define internal void @tier_selection(ptr %ctx, i32 %number, i32 %lanes) {
+  %start = call i64 @sim_counter_head(ptr %ctx, i64 $ROWS_AT)
+  %counter = call ptr @sim_counter(ptr %ctx, i64 %start, i64 8, i32 %number)
+  %threads = call i32 @llvm.ctpop.i32(i32 %lanes)
+  call void @sim_add(ptr %counter, i32 %threads)
+  ret void
+}
 ; Count an access. The lanes' addresses of an access to shared memory are moved to those of machine code.
 define internal void @sim_count_access(ptr %ctx, i32 %warp, i32 %site, i32 %mask, i64 %facts, i64 %first, i64 %second, i64 %stride, ptr %addresses, i1 %shared) #1 {
 entry:

@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpulab.simt.analysis.basic_blocks import Block
 from gpulab.simt.codegen.ir import Builder, vector
-from gpulab.simt.instrument.counters.counter_layout import SLOW_PATHS_AT, add
+from gpulab.simt.instrument.counters.counter_layout import ROWS_AT, add
 from gpulab.simt.instrument.linked_functions import signature
 from gpulab.simt.ptx.syntax import Instruction
 
-__all__ = ["FORMS", "SlowPath", "count_slow_path", "linked_function", "rows_with_slow_path", "slow_path"]
+__all__ = ["FORMS", "SlowPath", "count_slow_path", "linked_function", "slow_path"]
 
 MAGNITUDE = 0x7FFFFFFF  # the bits of a number without its sign
 WORD, FLAG = vector("i32"), vector("i1")
@@ -65,11 +64,6 @@ def slow_path(item: Instruction) -> SlowPath | None:
     return next((form for form in FORMS if (form.op, form.ty) == (item.op, ty)), None)
 
 
-def rows_with_slow_path(blocks: Sequence[Block]) -> list[int]:
-    """Return the rows in the PTX text of the instructions that have a slow path, in increasing order."""
-    return sorted({item.row for block in blocks for item in block.code if slow_path(item)})
-
-
 def count_slow_path(b: Builder, form: SlowPath, place: str, mask: str, operands: Sequence[str]) -> None:
     """Emit the count of one execution by a warp if any of its lanes needs the slow path.
 
@@ -95,7 +89,7 @@ def linked_function() -> str:
     """Return the definition of `tier_division`."""
     cases = " ".join(f"i32 {number}, label %form{number}" for number in range(len(FORMS)))
     b = Builder()
-    start = b.call("sim_counter_head", "i64", ("ptr", "%ctx"), ("i64", str(SLOW_PATHS_AT)))
+    start = b.call("sim_counter_head", "i64", ("ptr", "%ctx"), ("i64", str(ROWS_AT)))
     arguments = ("ptr", "%ctx"), ("i64", start), ("i64", "8"), ("i32", "%number")
     place = b.call("sim_counter", "ptr", *arguments)
     b.line(f"switch i32 %form, label %out [ {cases} ]")

@@ -72,8 +72,15 @@ class RacecheckInstrumentation(Instrumentation):
 
     def library(self, names: Collection[str]) -> list[str]:
         accesses = [name for name in ACCESSES if name in names]
-        events = "tier_block", "tier_branch", "tier_loop", "tier_iteration", "tier_division"
-        empty = empty_functions((*events, OTHER_ACCESS))
+        counted = (
+            "tier_block",
+            "tier_branch",
+            "tier_loop",
+            "tier_iteration",
+            "tier_division",
+            "tier_selection",
+        )
+        empty = empty_functions((*counted, OTHER_ACCESS))
         files = [_text(name) for name in ("racecheck_linked.ll", "read_only.ll")]
         return [self.runtime, *files, empty, *linked_checks(accesses)]
 
