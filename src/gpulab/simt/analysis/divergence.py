@@ -197,7 +197,7 @@ class _Solver:
             for block in self.flow.blocks:
                 for item in _instructions(block):
                     names = [n for n in writes(item) if n in self.flat.registers]
-                    if not names:
+                    if all(shapes.get(name) is VARYING for name in names):  # no other shape can follow
                         continue
                     result = self.result(item)
                     if result is None:
