@@ -315,14 +315,15 @@ def test_generic_access_is_counted_for_the_state_space_of_each_lane() -> None:
     assert site.counts["shared"] == Count(2, 32, 2 * 4, 2)
 
 
+# An index that wraps around between active lanes enters the fallback code inside a basic block.
+WRAPPING_INDEX = """extern "C" __global__ void k(const float* a, float* out, unsigned start) {
+const float x = a[threadIdx.x];
+const unsigned i = start + threadIdx.x;
+out[(i >> 28) * 64 + threadIdx.x] = x + a[i % 64]; }"""
+
+
 def test_counts_of_the_fallback_code_are_added() -> None:
-    """An index that wraps around between active lanes enters the fallback code inside a basic block."""
-    compiled = device().compile(
-        'extern "C" __global__ void k(const float* a, float* out, unsigned start) {\n'
-        "const float x = a[threadIdx.x];\n"
-        "const unsigned i = start + threadIdx.x;\n"
-        "out[(i >> 28) * 64 + threadIdx.x] = x + a[i % 64]; }"
-    )
+    compiled = device().compile(WRAPPING_INDEX)
     for start in (5, 0xFFFF_FFF0):
         array, out = device().zeros(256), device().zeros(2048)
         recorder = CounterRecorder()
@@ -334,6 +335,16 @@ def test_counts_of_the_fallback_code_are_added() -> None:
         (store,) = [s for s in sites if s.access.action == "writes"]
         i = (start + np.arange(32)) % 2**32
         assert store.counts["global"].units == 4 * len(set(((i >> 28) * 64 + np.arange(32)) * 4 // 32))
+
+
+def test_counts_can_be_read_after_a_later_launch_added_fallback_code() -> None:
+    compiled = device().compile(WRAPPING_INDEX)
+    array, out = device().zeros(256), device().zeros(2048)
+    recorder = CounterRecorder()
+    compiled.record(recorder, 4, 32, (array, out, np.uint32(5)))
+    before = recorder.sites()
+    compiled.record(CounterRecorder(), 4, 32, (array, out, np.uint32(0xFFFF_FFF0)))
+    assert recorder.sites() == before
 
 
 def test_only_the_selected_blocks_are_counted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -264,26 +265,41 @@ class CounterRecorder(Recorder):
 
     def sites(self) -> list[SiteCount]:
         """Return the counts of every access site in program order, including those of the fallback code."""
-        blocks = self.blocks()
+        blocks = self.blocks().tolist()
+        records = self._records()
         places: dict[tuple[int, int, str, int], list[int]] = {}
         for number, access in enumerate(self.native.sites):
             if access.opcode:
                 places.setdefault(_key(access), []).append(number)
-        return [self._site(places[key], blocks[key[0]]) for key in sorted(places)]
+        return [self._site(records, places[key], blocks[key[0]]) for key in sorted(places)]
 
-    def _site(self, numbers: list[int], block: npt.NDArray[np.int64]) -> SiteCount:
+    def _records(self) -> _Records:
+        sites, rows = max(len(self.native.sites), 1), len(self._spans) + self.spare_rows
+        words = [worker.memory["recorded"][self.layout.sites_at :].view(np.int64) for worker in self.workers]
+        records = [each.reshape(-1, RECORD_BYTES // 8) for each in words]
+        away = [
+            worker.memory["away"].view(np.int64).reshape(len(own), rows, AWAY_BYTES // 8)
+            for worker, own in zip(self.workers, records, strict=True)
+        ]
+        return _Records(
+            records,
+            _total([own[:, : FIRST_SAMPLE // 8] for own in records], sites),
+            _total(away, sites),
+            _total([own[:, (HOME + MISSED) // 8] for own in records], sites),
+        )
+
+    def _site(self, records: _Records, numbers: list[int], block: list[int]) -> SiteCount:
         access = self.native.sites[numbers[0]]
         access = replace(access, width=self._form(access)[0])
-        records = [self._record(w, n) for w in self.workers for n in numbers]
-        words = np.sum([r[: FIRST_SAMPLE // 8] for r in records], axis=0)
+        words: list[int] = _sum(records.totals, numbers)
 
         def count(offset: int, executions: int, threads: int, served: bool = True) -> Count:
-            more, ideal = (int(words[(offset + o) // 8]) for o in (EXCESS, IDEAL))
+            more, ideal = (words[(offset + o) // 8] for o in (EXCESS, IDEAL))
             units = (executions + more, executions + ideal) if served else (0, 0)
-            return Count(executions, threads, *units, int(words[REPEATS // 8]) if offset == 0 else 0)
+            return Count(executions, threads, *units, words[REPEATS // 8] if offset == 0 else 0)
 
         def own(offset: int) -> tuple[int, int]:
-            return int(words[offset // 8]), int(words[offset // 8 + 1])
+            return words[offset // 8], words[offset // 8 + 1]
 
         if access.space == "generic":
             counts = {
@@ -293,42 +309,78 @@ class CounterRecorder(Recorder):
             }
             counts = {space: c for space, c in counts.items() if c.executions}
         else:
-            executions, threads = own(0) if access.apart else (int(block[0]), int(block[1]))
+            executions, threads = own(0) if access.apart else (block[0], block[1])
             served = access.width > 0 and access.space in ("global", "shared")
             counts = {access.space: count(0, executions, threads, served)}
 
-        samples = [
-            (_sample(r[FIRST_SAMPLE // 8 :]), _sample(r[WORST_SAMPLE // 8 :]))
-            for r in records
-            if r[WORST // 8]
-        ]
+        samples = records.samples(numbers)
         first = min((s for s, _ in samples), key=lambda s: (s.block, s.warp), default=None)
         worst = min((s for _, s in samples), key=lambda s: (-s.units, s.block, s.warp), default=None)
-        return SiteCount(access, counts, first, worst, self._arrays(access, numbers, counts.get("global")))
+        arrays = self._arrays(records, access, numbers, counts.get("global"))
+        return SiteCount(access, counts, first, worst, arrays)
 
-    def _arrays(self, access: AccessSite, numbers: list[int], total: Count | None) -> dict[int, Count]:
+    def _arrays(
+        self, records: _Records, access: AccessSite, numbers: list[int], total: Count | None
+    ) -> dict[int, Count]:
         """Return the counts of one access by allocation: of the others as recorded, of its home the rest."""
         home = int(self._homes[_key(access)][0])
         if total is None or not home:
             return {}
-        away = np.zeros((len(self._spans) + self.spare_rows, AWAY_BYTES // 8), np.int64)
-        for worker in self.workers:
-            every = worker.memory["away"].view(np.int64).reshape(-1, *away.shape)
-            away += every[numbers].sum(axis=0)
-        missed = sum(int(self._record(w, n)[(HOME + MISSED) // 8]) for w in self.workers for n in numbers)
+        away, missed = _sum(records.away, numbers), _sum(records.missed, numbers)
 
         arrays = {}
-        requests, sectors = total.executions - missed, total.units - int(away[:, 2].sum())
+        requests, sectors = total.executions - missed, total.units - sum(row[2] for row in away)
         if requests:
-            arrays[home] = Count(requests, total.threads - int(away[:, 1].sum()), sectors, requests)
-        for (base, _, _), (requests, threads, sectors) in zip(self._spans, away.tolist(), strict=False):
+            threads = total.threads - sum(row[1] for row in away)
+            arrays[home] = Count(requests, threads, sectors, requests)
+        for (base, _, _), (requests, threads, sectors) in zip(self._spans, away, strict=False):
             if requests:
                 arrays[base] = Count(requests, threads, sectors, requests)
         return arrays
 
-    def _record(self, worker: LaunchWorker, number: int) -> npt.NDArray[np.int64]:
-        start = self.layout.sites_at + RECORD_BYTES * number
-        return worker.memory["recorded"][start : start + RECORD_BYTES].view(np.int64)
+
+@dataclass(frozen=True)
+class _Records:
+    """The records of all workers by site, and their sums over the workers.
+
+    Attributes
+    ----------
+    of_workers : list of array
+        The records of each worker, one in each row.
+    totals : array
+        The counters of each site.
+    away : array
+        For each site and allocation, requests, lanes and sectors; 0 for the home of the access.
+    missed : array
+        For each site, its requests without a lane in the home.
+    """
+
+    of_workers: list[npt.NDArray[np.int64]]
+    totals: npt.NDArray[np.int64]
+    away: npt.NDArray[np.int64]
+    missed: npt.NDArray[np.int64]
+
+    def samples(self, numbers: list[int]) -> list[tuple[RequestSample, RequestSample]]:
+        """Return the first and the worst request that each worker recorded at some sites."""
+        records = [own[number] for own in self.of_workers for number in numbers if number < len(own)]
+        return [
+            (_sample(record[FIRST_SAMPLE // 8 :]), _sample(record[WORST_SAMPLE // 8 :]))
+            for record in records
+            if record[WORST // 8]
+        ]
+
+
+def _sum(totals: npt.NDArray[np.int64], numbers: list[int]) -> Any:
+    """Return the sum of some rows as Python's numbers; an access is one site, unless it has fallback code."""
+    return (totals[numbers[0]] if len(numbers) == 1 else totals[numbers].sum(axis=0)).tolist()
+
+
+def _total(tables: list[npt.NDArray[np.int64]], sites: int) -> npt.NDArray[np.int64]:
+    """Return the sum of tables by site. Those of workers without the fallback code lack its sites."""
+    total = np.zeros((sites, *tables[0].shape[1:]), np.int64)
+    for table in tables:
+        total[: len(table)] += table
+    return total
 
 
 def _key(access: AccessSite) -> tuple[int, int, str, int]:
@@ -337,5 +389,5 @@ def _key(access: AccessSite) -> tuple[int, int, str, int]:
 
 
 def _sample(words: npt.NDArray[np.int64]) -> RequestSample:
-    mask, block, warp, units = (int(w) for w in words[:4])
-    return RequestSample(mask & 0xFFFF_FFFF, block, warp, units, tuple(int(w) for w in words[4 : 4 + WARP]))
+    mask, block, warp, units, *addresses = words[: 4 + WARP].tolist()
+    return RequestSample(mask & 0xFFFF_FFFF, block, warp, units, tuple(addresses))
