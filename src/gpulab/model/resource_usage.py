@@ -384,11 +384,12 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     times = block_times(sample.code, units, latency)
     alone = warp_cycles(sample.code, times, blocks * warps)
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
+    exposed, groups = 0.0, 1.0
     if barriers:  # all warps of a block wait there for the one that has waited longest for its loads
         alone += _longest_wait(waits_by_site(sample.code, times), sample.shares) / (blocks * warps)
-    exposed = barriers / max(waits, barriers) if barriers else 0.0
-    exposed *= _spread_of_waits(instructions, barriers) * share_at_barriers(sample.code, requests)
-    groups = max(stalls(sample.code, units, "shared") / barriers, 1.0) if barriers else 1.0
+        exposed = barriers / max(waits, barriers)
+        exposed *= _spread_of_waits(instructions, barriers) * share_at_barriers(sample.code, requests)
+        groups = max(stalls(sample.code, units, "shared") / barriers, 1.0)
     turn = l1_cycles / (blocks * warps) / groups
 
     return Work(

@@ -16,8 +16,8 @@ from gpulab.simt.instrument.racecheck.shadow_layout import RECORD_BYTES, RECORDS
 BLOCKS, THREADS = 3, 64
 RECORDS = RECORDS_BYTES // RECORD_BYTES
 
-# Loops of 8 iterations, each with the kinds of its races. In their text, BARRIER stands for __syncthreads().
-# READS stands for reads of eight neighbouring elements, which the race check handles as one group.
+# Loops of 8 iterations, each with the kinds of its races. BARRIER is replaced by __syncthreads(), and READS
+# by reads of eight neighbouring elements, which the race check handles as one group.
 LOOPS: dict[str, tuple[str, set[str]]] = {
     "no race": ("s[t] = it; BARRIER sum += s[63 - t]; BARRIER", set()),
     "no barrier before reads": (
