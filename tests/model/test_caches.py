@@ -10,7 +10,9 @@ import pytest
 
 from gpulab.model.caches import COALESCED_LINES, CacheShape, SiteTraffic, WaveTrace, cache_traffic
 
+L1, L2 = CacheShape(1024, 4), CacheShape(4096, 8)
 SITES = 4
+ATOMIC = 3  # the site whose stores are atomic operations, in the reference
 
 
 def scattered(number: int) -> int:
@@ -99,6 +101,7 @@ def _request(words, earlier, caches, turn, windows, counts, clock) -> None:
         counts[site, 4] += 1
         near = l1.line(number)
         if store:
+            near["sectors"] = 0 if site == ATOMIC else near["sectors"] | mask
             worst = max(worst, 1)
             pending = 0 if scattered(now) % 8 == 0 else _pending(earlier + words[:at], number)
             counts[site, 12] += (mask & pending).bit_count()
@@ -162,9 +165,18 @@ def random_trace(seed: int, warps: int = 12, sms: int = 3, requests: int = 20) -
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("windows", [[1, 1, 1, 1], [3, 1, 4, 2]])
 def test_traffic_equals_the_reference(seed: int, windows: list[int]) -> None:
-    trace, l1, l2 = random_trace(seed), CacheShape(1024, 4), CacheShape(4096, 8)
-    traffic = cache_traffic([trace], l1, l2, sites=SITES, turns=20, skip=0, windows=windows)
-    assert list(map(astuple, traffic)) == list(map(astuple, reference_traffic(trace, l1, l2, 20, windows)))
+    trace, updates = random_trace(seed), [site == ATOMIC for site in range(SITES)]
+    traffic = cache_traffic([trace], L1, L2, sites=SITES, turns=20, skip=0, windows=windows, updates=updates)
+    assert list(map(astuple, traffic)) == list(map(astuple, reference_traffic(trace, L1, L2, 20, windows)))
+
+
+def traffic_of(*waves: WaveTrace, l1: CacheShape = L1, l2: CacheShape = L2, clusters: int = 0) -> SiteTraffic:
+    """Return the traffic of the last of some waves, all of whose requests are loads or stores of one site."""
+    turns = waves[-1].words.shape[1]
+    (traffic,) = cache_traffic(
+        waves, l1, l2, sites=1, turns=turns, skip=0, windows=[1], updates=[False], clusters=clusters
+    )
+    return traffic
 
 
 def one_line(warps: int, sms: int) -> WaveTrace:
@@ -175,23 +187,19 @@ def one_line(warps: int, sms: int) -> WaveTrace:
 
 
 def test_request_for_a_line_in_flight_waits_for_dram() -> None:
-    l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
-    traffic = cache_traffic([one_line(8, 4)], l1, l2, sites=1, turns=1, skip=0, windows=[1])[0]
+    traffic = traffic_of(one_line(8, 4))
     assert (traffic.dram, traffic.dram_sectors) == (8, 4)
 
 
 def test_cluster_of_sms_requests_a_line_in_flight_once() -> None:
-    l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
-    separate = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, windows=[1])[0]
-    joined = cache_traffic([one_line(8, 8)], l1, l2, sites=1, turns=1, skip=0, windows=[1], clusters=2)[0]
+    separate, joined = traffic_of(one_line(8, 8)), traffic_of(one_line(8, 8), clusters=2)
     assert separate.l2_sectors + separate.dram_sectors == 8 * 4
     assert joined.l2_sectors + joined.dram_sectors == 2 * 4
     assert (separate.l2_lines, joined.l2_lines) == (8, 2)
 
 
 def test_l2_keeps_the_lines_of_an_earlier_wave_and_l1_does_not() -> None:
-    l1, l2, wave = CacheShape(1024, 4), CacheShape(4096, 8), one_line(1, 1)
-    traffic = cache_traffic([wave, wave], l1, l2, sites=1, turns=1, skip=0, windows=[1])[0]
+    traffic = traffic_of(one_line(1, 1), one_line(1, 1))
     assert (traffic.l1_sectors, traffic.l2_sectors, traffic.dram_sectors) == (0, 4, 0)
 
 
@@ -203,11 +211,7 @@ def struct_stores(stride: int) -> WaveTrace:
 
 
 def test_store_joins_an_earlier_one_of_few_lines_only() -> None:
-    l1, l2 = CacheShape(1024, 4), CacheShape(1 << 20, 8)
-    few, many = (
-        cache_traffic([struct_stores(stride)], l1, l2, sites=1, turns=2, skip=0, windows=[1])[0]
-        for stride in (16, 32)
-    )
+    few, many = (traffic_of(struct_stores(stride), l2=CacheShape(1 << 20, 8)) for stride in (16, 32))
     assert few.l2_sectors + few.dram_sectors < 2 * 16
     assert many.l2_sectors + many.dram_sectors == 2 * 32
     assert few.rewritten == 16
@@ -219,14 +223,23 @@ def test_lines_at_any_power_of_two_share_l1_equally() -> None:
         words = np.concatenate([rows, rows]).astype(np.uint64) * np.uint64(stride) << np.uint64(22)
         words |= np.uint64(32 | 1)
         trace = WaveTrace(words.reshape(1, -1), np.array([2048]), np.array([0]), np.array([0, 1]))
-        l1, l2 = CacheShape(1 << 18, 8), CacheShape(1 << 20, 16)
-        traffic = cache_traffic([trace], l1, l2, sites=1, turns=2048, skip=0, windows=[1])[0]
+        traffic = traffic_of(trace, l1=CacheShape(1 << 18, 8), l2=CacheShape(1 << 20, 16))
         assert traffic.l1_sectors == 1024
 
 
 def test_dram_delivers_pairs_of_sectors() -> None:
     words = np.array([[7 << 22 | 32 | 0b0001, 7 << 22 | 32 | 0b0010, 7 << 22 | 32 | 0b0100]], np.uint64)
     trace = WaveTrace(words, np.array([3]), np.array([0]), np.array([0, 1]))
-    l1, l2 = CacheShape(1024, 4), CacheShape(4096, 8)
-    traffic = cache_traffic([trace], l1, l2, sites=1, turns=3, skip=0, windows=[1])[0]
+    traffic = traffic_of(trace)
     assert (traffic.dram_sectors, traffic.l2_sectors, traffic.paired) == (2, 1, 2)
+
+
+@pytest.mark.parametrize(("atomic", "hits"), [(False, 4), (True, 0)])
+def test_loads_find_what_a_store_has_written_in_l1(atomic: bool, hits: int) -> None:
+    line = 7 << 22 | 32 | 15
+    words = np.array([[line | 16, line | 1 << 6]], np.uint64)
+    trace = WaveTrace(words, np.array([2]), np.array([0]), np.array([0, 1]))
+    _, load = cache_traffic(
+        [trace], L1, L2, sites=2, turns=2, skip=0, windows=[1, 1], updates=[atomic, False]
+    )
+    assert (load.l1_sectors, load.l2_sectors) == (hits, 4 - hits)

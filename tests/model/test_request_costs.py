@@ -9,8 +9,9 @@ import pytest
 
 from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
-from gpulab.model.caches import ROW_COST_BYTES, SiteTraffic
+from gpulab.model.caches import LOOKUP_BYTES, ROW_COST_BYTES, SiteTraffic
 from gpulab.model.resource_usage import (
+    STORED_LINE_BYTES,
     AccessSample,
     LaunchSample,
     RequestCost,
@@ -61,7 +62,7 @@ def test_line_with_one_requested_sector_costs_l2_a_whole_lookup() -> None:
     hits = SiteTraffic(0, 1, 0, 4, 1, 0, 4, 0, 1)
     one_sector_per_line = SiteTraffic(0, 1, 0, 32, 32, 0, 32, 0, 32)
     assert cost(4 * LANES, hits).l2_bytes == 4 * 32
-    assert cost(128 * LANES, one_sector_per_line).l2_bytes == 2 * 32 * 32
+    assert cost(128 * LANES, one_sector_per_line).l2_bytes == LOOKUP_BYTES * 32
 
 
 FIGURES = architecture(gpu("h200"))
@@ -92,7 +93,7 @@ def test_random_pieces_cost_dram_more_than_consecutive_ones() -> None:
 
 def test_lookups_of_scattered_stores_hide_the_cost_of_single_words() -> None:
     scattered = SiteTraffic(1, 0, 0, 32, 32, 0, 32, 0, 32)
-    expected = FIGURES.l2_write_cost * 64 * 32
+    expected = FIGURES.l2_write_cost * STORED_LINE_BYTES * 32
     assert cost(128 * LANES, scattered, reads=False).l2_bytes == pytest.approx(expected)
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.model.caches import LINE_BYTES, LOOKUP_BYTES, SiteTraffic
+from gpulab.model.caches import LINE_BYTES, SiteTraffic
 from gpulab.model.coalescing import (
     SECTOR_BYTES,
     bank_passes,
@@ -46,7 +46,9 @@ from gpulab.model.warp_timing import (
 
 __all__ = [
     "FLOAT_ATOMIC_CYCLES",
+    "L2_RETAINED",
     "SHARED_STORE_CYCLES",
+    "STORED_LINE_BYTES",
     "AccessSample",
     "LaunchSample",
     "RequestCost",
@@ -59,6 +61,7 @@ __all__ = [
 # This and the lines of a store that L1 looks up at once are from counters of micro-kernels on an H100.
 PASSING = ("exchange", "system")
 STORED_LINES_PER_PASS = 3
+STORED_LINE_BYTES = 64  # that L2 could write in the time in which it looks up a line of a store; assumed
 # From the H200's counters, not from its times (docs/model.md, "Fitted figures").
 LINES_PER_PASS = 2  # lines of a load that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
@@ -245,12 +248,6 @@ class RequestCost:
     levels: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tags: float = 0.0
     l2: L2Cycles = NO_CYCLES
-
-    def in_l2(self, share: float) -> RequestCost:
-        """Return the cost if L2 has this share of the data that would come from DRAM or go there."""
-        l1, l2, dram = self.levels
-        levels = (l1, l2 + share * dram, (1 - share) * dram)
-        return replace(self, dram_bytes=(1 - share) * self.dram_bytes, levels=levels)
 
 
 def resource_usage(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Work:
@@ -545,16 +542,7 @@ def _operations(addresses: npt.NDArray[np.int64], size: int, separate: bool) -> 
 
 def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> dict[int, RequestCost]:
     """Return the cost of one request of each site."""
-    traffic, completing = sample.traffic_of_globals, _completing_sectors(sample)
-    costs = {}
-    for site, access in sample.accesses.items():
-        if access.space == "shared":
-            costs[site] = _shared_cost(access, spec)
-        elif spec.coalescing == "half_warp_segments":
-            costs[site] = _segment_cost(access, architecture)
-        else:
-            costs[site] = _cached_cost(access, traffic[site], architecture, completing.get(site, 0.0))
-
+    costs = _request_costs(sample, spec, architecture)
     if not spec.l2_bytes:
         return costs
     # Data that fit are still in L2 from the previous launch. Larger data that are used in the same order
@@ -565,7 +553,24 @@ def request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architectur
     retained = min(max((L2_LOST - share) / (L2_LOST - L2_KEPT), 0.0), 1.0)
     if sample.cold and moved:  # the data come from DRAM once
         retained *= 1 - min(moved, sample.array_bytes) / moved
-    return {site: cost.in_l2(retained) for site, cost in costs.items()} if retained else costs
+    if not retained:
+        return costs
+    traffic = {site: one.in_l2(retained) for site, one in sample.traffic.items()}
+    return _request_costs(replace(sample, traffic=traffic), spec, architecture)
+
+
+def _request_costs(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> dict[int, RequestCost]:
+    """Return the costs with the sample's cache traffic."""
+    traffic, completing = sample.traffic_of_globals, _completing_sectors(sample)
+    costs = {}
+    for site, access in sample.accesses.items():
+        if access.space == "shared":
+            costs[site] = _shared_cost(access, spec)
+        elif spec.coalescing == "half_warp_segments":
+            costs[site] = _segment_cost(access, architecture)
+        else:
+            costs[site] = _cached_cost(access, traffic[site], architecture, completing.get(site, 0.0))
+    return costs
 
 
 def _completing_sectors(sample: LaunchSample) -> dict[int, float]:
@@ -634,7 +639,7 @@ def _cached_cost(
     sent = moved / SECTOR_BYTES
     cost = architecture.l2_write_cost
     parts = architecture.l2_part_bytes * partial
-    l2_bytes = max(traffic.l2_bytes, cost * moved + parts, cost * LOOKUP_BYTES * sent_lines)
+    l2_bytes = max(traffic.l2_bytes, cost * moved + parts, cost * STORED_LINE_BYTES * sent_lines)
     l2 = cycles_of_store(sent_lines, sent, partial, traffic.filled_lines)
     return RequestCost(passes, l2_bytes, dram, traffic.levels, tags, l2)
 

@@ -8,7 +8,7 @@ their first requests go through its simulated caches.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,11 @@ from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.model.block_schedule import schedule_stretch
-from gpulab.model.caches import CacheShape, SiteTraffic, WaveTrace, cache_traffic
 from gpulab.model.coalescing import unique_per_request
 from gpulab.model.instruction_mix import machine_blocks, ptx_blocks, register_pressure
 from gpulab.model.resource_usage import AccessSample, LaunchSample
-from gpulab.model.warp_timing import (
-    CodeBlock,
-    execution_units,
-    loads_per_stall,
-    requests_since_stall,
-)
+from gpulab.model.traffic import TracedWave, launch_traffic
+from gpulab.model.warp_timing import CodeBlock
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 
 if TYPE_CHECKING:
@@ -44,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = [
     "LaunchRecording",
     "SampledLaunch",
-    "TracedWave",
     "launch_sample",
     "prepare_sampling",
     "record_launch",
@@ -60,6 +54,10 @@ TRACED_REQUESTS = 1 << 18  # approximate number of requests of a wave
 FEWEST_REQUESTS, MOST_REQUESTS = 24, 4096  # traced requests of a warp
 # Upper bounds of the traced instructions of a warp: of all kernels, and for each of its requests.
 TRACED_INSTRUCTIONS, INSTRUCTIONS_PER_REQUEST = 1200, 5
+# Places in a wave of the blocks that are traced for longer, and the approximate upper bounds of the requests
+# and instructions of each.
+LONGER_TRACED = 1 / 6, 3 / 6, 5 / 6
+LONGER_REQUESTS, LONGER_INSTRUCTIONS = 1 << 16, 1 << 22
 FEWEST_WAVES, MOST_WAVES = 2, 8  # of short blocks, traced before the wave that is evaluated
 
 
@@ -99,32 +97,6 @@ class SampledLaunch:
 
 
 @dataclass(frozen=True)
-class TracedWave:
-    """The requests of the warps of consecutive blocks, from the beginning of each warp.
-
-    Attributes
-    ----------
-    words, used : array
-        The requested lines of each warp, as in `WaveTrace`.
-    blocks : int
-        Number of blocks.
-    requests : int
-        Largest number of requests of a warp.
-    ended : bool
-        True if most warps ended within the trace.
-    sites : tuple
-        For each site, the PTX row of its instruction, or None, and True for a part of a `wmma` fragment.
-    """
-
-    words: npt.NDArray[np.uint64]
-    used: npt.NDArray[np.int64]
-    blocks: int
-    requests: int
-    ended: bool
-    sites: tuple[tuple[int | None, bool], ...]
-
-
-@dataclass(frozen=True)
 class LaunchRecording:
     """What the simulator recorded of a launch; it does not depend on the model's figures.
 
@@ -149,6 +121,8 @@ class LaunchRecording:
         By PTX row.
     waves : tuple of TracedWave
         The last one is evaluated. Empty for a GPU without caches.
+    longer : mapping of int to TracedWave
+        Blocks of the last wave by linear index, traced for longer; empty if most warps of the wave end.
     block_numbers, block_work : tuple
         The linear indices of the blocks that ran, and the warp instructions of each, by PTX.
     array_bytes : int
@@ -175,6 +149,7 @@ class LaunchRecording:
     array_bytes: int
     description: str
     other_bytes: int = 0
+    longer: Mapping[int, TracedWave] = field(default_factory=dict)
 
     @property
     def code(self) -> tuple[CodeBlock, ...]:
@@ -209,6 +184,7 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
             f"registers and {launch.shared_bytes(spec):,} bytes of shared memory. Use fewer of them."
         )
     traces = _trace_waves(launch, spec, residency.blocks_per_sm)
+    longer = _trace_longer(launch, traces[-1]) if traces and not traces[-1].ended else {}
 
     description = f"{len(blocks.numbers):,} of {launch.blocks:,} blocks to their end"
     if traces:
@@ -233,6 +209,7 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
         block_work=work,
         array_bytes=sum(arrays.values()),
         description=description,
+        longer=longer,
     )
 
 
@@ -252,8 +229,8 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         registers=recording.registers,
         code=code,
         accesses={row: one for row, one in recording.accesses.items() if one.space != "const"},
-        traffic=_traffic(recording, spec, architecture, code) if recording.waves else {},
-        separate=_traffic(recording, spec, architecture, code, separate=True) if drifts else {},
+        traffic=launch_traffic(recording, spec, architecture, code) if recording.waves else {},
+        separate=launch_traffic(recording, spec, architecture, code, separate=True) if drifts else {},
         array_bytes=recording.array_bytes,
         other_bytes=recording.other_bytes,
         ended=bool(recording.waves) and recording.waves[-1].ended,
@@ -464,10 +441,21 @@ def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[Tr
     return [*(_trace(launch, start, blocks, requests) for start in starts), last]
 
 
-def _trace(launch: SampledLaunch, first: int, blocks: int, requests: int) -> TracedWave:
+def _trace_longer(launch: SampledLaunch, wave: TracedWave) -> dict[int, TracedWave]:
+    """Trace some blocks of a wave to their end, or for a large number of requests and instructions."""
+    first = (launch.blocks - wave.blocks) // 2
+    numbers = {first + int(wave.blocks * place) for place in LONGER_TRACED}
+    warps = len(wave.used) // wave.blocks
+    limits = max(LONGER_REQUESTS // warps, wave.requests), LONGER_INSTRUCTIONS // warps
+    return {number: _trace(launch, number, 1, *limits) for number in sorted(numbers)}
+
+
+def _trace(
+    launch: SampledLaunch, first: int, blocks: int, requests: int, most_instructions: int = 0
+) -> TracedWave:
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder, Wave
 
-    instructions = max(TRACED_INSTRUCTIONS, INSTRUCTIONS_PER_REQUEST * requests)
+    instructions = max(TRACED_INSTRUCTIONS, INSTRUCTIONS_PER_REQUEST * requests, most_instructions)
     wave = Wave(first, blocks, requests, instructions)
     trace = launch.run(TraceRecorder(wave), np.arange(first, first + blocks))
     flow = launch.kernel.flow
@@ -482,77 +470,6 @@ def _trace(launch: SampledLaunch, first: int, blocks: int, requests: int) -> Tra
             for access in trace.native.sites
         ),
     )
-
-
-def _traffic(
-    recording: LaunchRecording,
-    spec: GpuSpec,
-    architecture: Architecture,
-    code: Sequence[CodeBlock],
-    separate: bool = False,
-) -> dict[int, SiteTraffic]:
-    """Return the cache traffic of the last wave by PTX row.
-
-    If `separate` is True, each block has its part of an L1 for itself.
-    """
-    last, resident = recording.waves[-1], recording.residency.blocks_per_sm
-    l1_bytes = architecture.l1_bytes
-    if architecture.l1_is_shared:
-        l1_bytes = max(l1_bytes - resident * spec.shared_allocated(recording.shared_bytes), 0)
-
-    caches = spec.sms
-    if separate:
-        caches, l1_bytes = last.blocks, l1_bytes // resident
-
-    units = execution_units(spec, architecture, spec.warps(recording.threads))
-    usual, in_flight = loads_per_stall(code, units), requests_since_stall(code)
-    # A request cannot join another one of an earlier turn if that has arrived meanwhile.
-    longest = int(architecture.l2_cycles / _turn_cycles(last, spec.sms))
-    traffic = cache_traffic(
-        [_wave(trace, caches) for trace in recording.waves],
-        CacheShape(l1_bytes, architecture.l1_ways),
-        CacheShape(spec.l2_bytes, architecture.l2_ways),
-        sites=len(last.sites),
-        turns=last.requests,
-        skip=0 if last.ended else int(np.median(_requests_of_warps(last))) // 2,
-        windows=[min(in_flight.get(row or 0, usual), longest) for row, _ in last.sites],
-        clusters=architecture.l2_clusters,
-    )
-    # Several sites may belong to one row; the one with the most requests comes last.
-    pairs = sorted(zip(last.sites, traffic, strict=True), key=lambda pair: pair[1].requests)
-    result: dict[int, SiteTraffic] = {}
-    for (row, is_fragment), one in pairs:
-        if row is not None and one.lines:
-            parts = [result[row], one] if row in result and is_fragment else [one]
-            result[row] = SiteTraffic.weighted_sum((1.0, part) for part in parts)
-    return result
-
-
-def _turn_cycles(trace: TracedWave, sms: int) -> float:
-    """Return the cycles in which L1 looks up the lines of a request of each warp of an SM, one per cycle."""
-    requests = max(int(_requests_of_warps(trace).sum()), 1)
-    warps = len(trace.used) / min(sms, trace.blocks)
-    return max(warps * int(trace.used.sum()) / requests, 1.0)
-
-
-def _requests_of_warps(trace: TracedWave) -> npt.NDArray[np.int64]:
-    """Return the traced requests of each warp; a word with bit 5 begins one."""
-    begins = trace.words & np.uint64(32) != 0
-    traced = np.arange(trace.words.shape[1]) < trace.used[:, None]
-    counts: npt.NDArray[np.int64] = np.count_nonzero(begins & traced, axis=1)
-    return counts
-
-
-def _wave(trace: TracedWave, sms: int) -> WaveTrace:
-    """Return the traced warps, with the blocks distributed over the SMs.
-
-    A block starts on whichever SM has room. After the first wave that order is not known, so it is random.
-    """
-    warps = np.arange(len(trace.used)).reshape(trace.blocks, -1)
-    warps = np.random.default_rng(0).permutation(warps)
-    by_sm = [warps[sm::sms].ravel() for sm in range(sms)]
-    starts = np.concatenate([[0], np.cumsum([len(members) for members in by_sm])])
-    return WaveTrace(trace.words, trace.used, np.concatenate(by_sm), starts)
 
 
 def _instruction(flow: ControlFlow, access: AccessSite) -> Instruction:
