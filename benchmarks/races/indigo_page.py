@@ -240,7 +240,7 @@ def _bounds_section(figures: IndigoFigures) -> list[str]:
     lines = [
         "### Accesses outside arrays",
         "",
-        f"{len(rows)} kernels have a bounds bug. Number of them in which accesses outside arrays are reported:",
+        f"{len(rows)} kernels have a bounds bug. Those in which an access outside an array is reported:",
         "",
         f"| {' | '.join(figures.graphs)} |",
         f"|{'---|' * len(figures.graphs)}",

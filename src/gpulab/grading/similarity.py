@@ -7,6 +7,7 @@ can be equal, so a group of equal kernels does not prove copying.
 
 Examples
 --------
+>>> from gpulab.grading.similarity import same_kernel
 >>> first = "__global__ void f(float* x) { int i = threadIdx.x; x[i] *= 2; }"
 >>> second = "__global__ void g(float *data)\n{\n  int t = threadIdx.x; // mine\n  data[t] *= 2;\n}"
 >>> same_kernel(first, second)
