@@ -30,7 +30,7 @@ __all__ = ["MIN_TOKENS", "fingerprint", "groups", "normalized_tokens", "same_ker
 # product with one thread per value 99 and a tree of sums 122. The shortest kernel of the labs that can be
 # written in many ways, a matrix product with a strip in shared memory, has 153.
 MIN_TOKENS = 130
-MAX_TOKENS = 100_000  # of a text whose macros are expanded; nested macros could give billions
+MAX_TOKENS = 100_000  # tokens of a text after macro expansion; nested macros could give billions
 
 _TYPES = frozenset(
     {"auto", "bool", "char", "dim3", "double", "float", "half", "half2", "int", "long", "short", "signed"}
@@ -239,8 +239,8 @@ def _numbered(tokens: Sequence[str]) -> list[str]:
     A name that is declared again, as a loop's variable may be, has another number from there to the end of
     the block in braces. A declaration is recognised by the type before the name.
     """
-    numbers: dict[str, str] = {}  # of the names that are visible
-    members: dict[str, str] = {}  # of all names so far, for `object.member`
+    numbers: dict[str, str] = {}  # numbers of the names that are visible
+    members: dict[str, str] = {}  # numbers of all names so far, for `object.member`
     own_types: set[str] = set()
     outer: list[dict[str, str]] = []  # `numbers` outside each open brace
     declaring: list[int] = []  # depths of brackets at which a comma precedes another declaration

@@ -31,7 +31,7 @@ __all__ = [
     "use_problem_text",
 ]
 
-GROUP = __name__.rpartition(".")[0]  # of entry points: the name of this package
+GROUP = __name__.rpartition(".")[0]  # group of entry points: the name of this package
 PROBLEM_FILE = "problem.py"
 
 _FILES: dict[str, tuple[str, Mapping[str, Problem]]] = {}  # text and problems of each file that was loaded

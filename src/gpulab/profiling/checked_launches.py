@@ -21,8 +21,8 @@ from gpulab.verification.inputs import bits_of, place_arguments, poison_of, pois
 
 __all__ = ["CheckedLaunches"]
 
-POISONED_BYTES = 4  # of an element; a smaller one may by chance have the bits of one that was never written
-SAMPLED_SLICES = 4  # of the output along its first axis, beside those next to changed inputs
+POISONED_BYTES = 4  # smallest element with poison; a smaller one may have the poison's bits by chance
+SAMPLED_SLICES = 4  # slices of the output along its first axis, besides those next to changed inputs
 
 
 class CheckedLaunches:

@@ -20,12 +20,12 @@ NOT_FINITE = (
 )
 
 MOST_COMPARED, MOST_LINES = 1 << 20, 200  # elements and lines of an array that lines are compared in
-SHARE_OF_MOVED = 0.9  # of the wrong points; the values at the end of an axis come from outside
+SHARE_OF_MOVED = 0.9  # share of the wrong points with moved values; the others lie at the end of an axis
 # Share of the wrong points that a misread input must explain. Values of random inputs agree by chance at less
 # than one point in 10,000, so a small share is a proof; a smaller one would name an effect, not the cause.
 SHARE_OF_MISREAD = 0.25
-DISTINCT_VALUES = 32  # of the reference, at least, for a comparison with values of other points
-FEWEST_WHOLE_FITS = 5  # of whole numbers, which agree by chance more often
+DISTINCT_VALUES = 32  # fewest different values of a reference that is compared with values of other points
+FEWEST_WHOLE_FITS = 5  # points; whole numbers agree by chance more often than others
 MOST_MISREADS = 2  # sentences about misread inputs in a hint
 
 

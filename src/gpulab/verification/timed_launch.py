@@ -47,7 +47,7 @@ COMPARED_POINTS, COMPARED_WORK = 1 << 14, 1 << 18  # upper bounds for a box; wor
 SEARCHED_POINTS = 8  # points that a search in the whole grid looks for
 SEARCHED_ELEMENTS = (
     1 << 24
-)  # of the output, in whole slices, that are searched for stores outside of the boxes
+)  # elements of the output, in whole slices, that are searched for stores outside of the boxes
 POINTS_ELSEWHERE = 64  # points that are compared outside of the boxes
 
 Column = tuple[int, int]  # position (x, y) in the grid

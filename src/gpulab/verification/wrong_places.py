@@ -18,7 +18,7 @@ __all__ = ["WrongOutput", "place_of", "written_boundary"]
 Mask = npt.NDArray[np.bool_]
 Frames = npt.NDArray[np.int64]  # indices along z
 
-MOST_RANGES = 3  # in a sentence
+MOST_RANGES = 3  # ranges that a sentence lists
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from gpulab.compiler.sass.sass_code import Control, MachineCode, MachineInstruct
 __all__ = ["decode", "decoded_code", "machine_code"]
 
 ARCHITECTURES = range(75, 91)  # compute capabilities that `opcodes.toml` was compared for
-BYTES = 16  # of an instruction
+BYTES = 16  # size of an instruction
 TRUE_PREDICATE = 7
 WIDTHS = (
     "U8",

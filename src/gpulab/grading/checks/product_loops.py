@@ -18,8 +18,8 @@ from gpulab.grading.checks.points_line import record_points, show_points
 __all__ = ["require_loops"]
 
 STRIP = 32  # values of i in a strip, as many as a warp has lanes
-TRACED = {"n": 2 * STRIP + 6, "m": 3, "p": 2}  # the last strip is short
-MAX_ERROR = 1e-3  # of a sum of at most 90 products of numbers below 1
+TRACED = {"n": 2 * STRIP + 6, "m": 3, "p": 2}  # sizes whose last strip is short
+MAX_ERROR = 1e-3  # absolute, for a sum of at most 90 products of numbers below 1
 
 LINE = "Is the innermost line a[i + n*j] += b[i + n*k] * c[k + p*j]?"
 

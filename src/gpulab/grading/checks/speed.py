@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["require_speed"]
 
-FULL_POINTS = 0.9  # of the reference solution's speed
+FULL_POINTS = 0.9  # share of the reference solution's speed that earns full points
 
 
 def require_speed(

@@ -23,7 +23,7 @@ __all__ = [
     "not_run_output",
 ]
 
-Output = Mapping[str, Any]  # of a cell, in the form of a notebook file
+Output = Mapping[str, Any]  # an output of a cell, in the form of a notebook file
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ WATCH_INTERVAL_S = 0.1
 READ_BYTES = 1 << 16
 WRITE_LIMIT_S = 30.0  # longest time in which a process reads nothing of what is written to it
 CPU_LIMIT_EXIT = 128 + 24  # exit code of bubblewrap if SIGXCPU ended the first process
-ERROR_BYTES = 10_000  # of the standard error output that are kept, the last ones
+ERROR_BYTES = 10_000  # bytes at the end of the standard error output that are kept
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.ptx.syntax import Instruction, Mem, Operand, Vec, type_size, vector_elements
 from gpulab.simt.runtime import layout
 
-HANDLES_BYTES = 8 * 32  # of a warp; the coordinates and results of the lanes follow
+HANDLES_BYTES = 8 * 32  # handles of the lanes; their coordinates and results follow
 COORDINATE_BYTES = 4 * 32
 OUTSIDE = {"trap": 0, "clamp": 1, "zero": 2}
 DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a2d": 2}
