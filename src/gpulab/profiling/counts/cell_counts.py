@@ -178,7 +178,7 @@ def count_cell(
     arguments = place_arguments(simulated.device, inputs, poisoned)
     args = list(arguments.values())
     hosts = [allocation.host for allocation in simulated.module.allocations.values()]
-    variables = tuple((host, host.copy()) for host in hosts if host is not None)
+    variables = tuple((host, host.copy()) for host in hosts)
     recorded = record_launch(
         simulated, launch.grid, launch.block, args, launch.shared_mem, machine=machine, sampled=sampled
     )
