@@ -95,8 +95,15 @@ def _read_number(answer: Any) -> tuple[Answer | None, str]:
 class CheckedAnswer:
     """An answer compared with the right value.
 
-    value: the answer; None if there is none. verdict: `RIGHT`, `NOT_YET`, `OTHER_UNIT`, `MISSING`, `ANSWERED`
-    if there was nothing to compare with, or a phrase that says what is wrong with the answer.
+    Attributes
+    ----------
+    quantity : Quantity
+        The quantity that was asked for.
+    value : number, str or None
+        The answer; None if there is none.
+    verdict : str
+        `RIGHT`, `NOT_YET`, `OTHER_UNIT`, `MISSING`, `ANSWERED` if there was nothing to compare with, or a
+        phrase that says what is wrong with the answer.
     """
 
     quantity: Quantity

@@ -100,8 +100,16 @@ def number_text(value: float) -> str:
 class Technique:
     """The requirements of one step, checked on one launch.
 
-    name: of the step, such as "stencil.opt_1". unchecked: sentences about requirements that are relative to a
-    kernel that is not there.
+    Attributes
+    ----------
+    name : str
+        The step, such as "stencil.opt_1".
+    shape : tuple of int
+        The problem's size.
+    results : tuple of RequirementResult
+        The outcomes of the requirements.
+    unchecked : tuple of str
+        Sentences about requirements that are relative to a kernel that is not there.
     """
 
     name: str
