@@ -238,9 +238,7 @@ class AddressCheck:
             ("i32", cg.mask_bits(self.predicate)), ("i64", self.address.ref), ("i64", str(self.size)),
             ("i64", str(self.site)), *slot, ("ptr", cg.scratch), ("ptr", cg.host_addresses),
         )  # fmt: skip
-        on = b.new_label("checked")
-        b.branch(b.value(f"icmp ne ptr {pointer}, null"), on, "fault", likely=True)
-        b.open(on)
+        cg.end_unless(b.value(f"icmp ne ptr {pointer}, null"))
         return HostPointers(scalar=pointer)
 
     # -- rows -------------------------------------------------------------------------------------
@@ -360,9 +358,7 @@ class AddressCheck:
             good = b.call("sim_resolve_shared", "i1", *common, ("i64", cg.constant("i64", "shared_bytes")))
         else:
             good = b.call("sim_resolve", "i1", *common, ("ptr", self.slot), ("i64", str(self.span)))
-        on = b.new_label("resolved")
-        b.branch(good, on, "fault", likely=True)
-        b.open(on)
+        cg.end_unless(good)
 
     def resolved_pointers(self) -> str:
         """Return the host addresses that `resolve` has stored, as a vector of pointers."""

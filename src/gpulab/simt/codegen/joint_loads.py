@@ -197,9 +197,7 @@ class JointLoads:
             ("ptr", f"@{self.name}"), ("i64", str(len(self.loads))), ("ptr", cg.fetched),
             ("ptr", cg.host_addresses),
         )  # fmt: skip
-        on = b.new_label("fetched")
-        b.branch(good, on, "fault", likely=True)
-        b.open(on)
+        cg.end_unless(good)
         return pointers
 
 

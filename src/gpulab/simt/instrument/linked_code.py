@@ -101,12 +101,11 @@ class LinkedInstrumentation(Instrumentation):
             "%ctx", "%warp", str(site), cg.mask(), cg.mask_bits(item.predicate), suspended,
             str(item.op == "bar").lower(), self.words,
         )  # fmt: skip
-        self.fail_unless(cg, self.call(cg, "tier_warp_sync", *arguments))
+        cg.end_unless(self.call(cg, "tier_warp_sync", *arguments))
 
     def on_barrier(self, cg: CodegenContext, expected: str, site: int) -> None:
         if expected != "0":
-            fine = self.call(cg, "tier_barrier", "%ctx", "%warp", str(site), cg.mask(), expected)
-            self.fail_unless(cg, fine)
+            cg.end_unless(self.call(cg, "tier_barrier", "%ctx", "%warp", str(site), cg.mask(), expected))
 
     def on_fence(self, cg: CodegenContext, item: Instruction) -> None:
         self.call(cg, "tier_fence", "%ctx", "%warp", cg.mask_bits(item.predicate))
@@ -199,12 +198,6 @@ class LinkedInstrumentation(Instrumentation):
         result, parameters = FUNCTIONS[name]
         types = [parameter.split()[0] for parameter in parameters.split(", ")]
         return cg.b.call(name, result, *zip(types, arguments, strict=True))
-
-    def fail_unless(self, cg: CodegenContext, fine: str) -> None:
-        """Emit the end of the warp if a function has reported a fault."""
-        on = cg.b.new_label("on")
-        cg.b.branch(fine, on, "fault", likely=True)
-        cg.b.open(on)
 
     def store_elements(self, cg: CodegenContext, values: Iterable[Value]) -> None:
         """Store the bits of values to `words`: an array of 32 lanes for each."""
