@@ -228,22 +228,12 @@ class Problem(ProblemShapes):
             raise ProblemError(
                 f"{self.line}: each entry of `published` must be a table, as in published.toml."
             )
+
         axes = [len(self._resolved(each.shape, self.smallest_shape, each.line)) for each in self._outputs]
         self.index_names = tuple(index) if index else _names(axes[0], vector=self._output.is_vector)
         self._check_vectors()
-        for output, number in zip(self._outputs, axes, strict=True):
-            if number not in INDEX_NAMES or len(self.index_names) != axes[0]:
-                raise ProblemError(
-                    f"{output.line}: the output {output.name} has {number} axes; one to three are possible, "
-                    "and `index` names each of them."
-                )
-            if output.any_order and (number != 1 or written is not None):
-                raise ProblemError(
-                    f"{output.line}: the output {output.name} cannot be in any order: it must have one axis, "
-                    "and `initial` instead of `written`."
-                )
-        if written is not None and len(self._outputs) > 1:
-            raise ProblemError(f"{self.line}: `written` is possible for a problem with one output only.")
+        self._check_outputs(axes)
+
         dimensions = sum(extent > 1 for extent in self.extents(self.timing_size))
         given = block or BLOCKS[max(dimensions, 1)]
         self.default_block: Block = as_block(given, "`block`", self.line)
@@ -310,6 +300,25 @@ class Problem(ProblemShapes):
                     f"{parameter.line}: the last extent of {parameter.name}, an array of {parameter.c_type}, "
                     f"must be {width}; its extents are {extents}."
                 )
+
+    def _check_outputs(self, axes: Sequence[int]) -> None:
+        """Raise `ProblemError` for an output with another number of axes than its declaration allows.
+
+        axes: the numbers of axes of the outputs.
+        """
+        for output, number in zip(self._outputs, axes, strict=True):
+            if number not in INDEX_NAMES or len(self.index_names) != axes[0]:
+                raise ProblemError(
+                    f"{output.line}: the output {output.name} has {number} axes; one to three are possible, "
+                    "and `index` names each of them."
+                )
+            if output.any_order and (number != 1 or self._written is not None):
+                raise ProblemError(
+                    f"{output.line}: the output {output.name} cannot be in any order: it must have one axis, "
+                    "and `initial` instead of `written`."
+                )
+        if self._written is not None and len(self._outputs) > 1:
+            raise ProblemError(f"{self.line}: `written` is possible for a problem with one output only.")
 
     def _check_sizes(self) -> None:
         """Raise `ProblemError` for a size that no argument depends on, so that a kernel cannot know it."""
