@@ -92,6 +92,7 @@ def _wrong_values(loops: Callable[..., Any]) -> str:
     a = np.zeros(n * m, np.float32)
     expected = c.reshape(m, p) @ b.reshape(p, n)  # before the loops, which could change b and c
     size = f"for n = {n}, m = {m} and p = {p}"
+
     try:
         loops(a, b, c, n, m, p)
     except IndexError:
@@ -100,6 +101,7 @@ def _wrong_values(loops: Callable[..., Any]) -> str:
         raise
     except Exception as error:  # noqa: BLE001  (Numba's, or of the student's Python)
         raise UsageError(f"the loops do not run: {_python_reason(error)}") from None
+
     off = np.abs(a.reshape(m, n) - expected)
     if float(off.max()) < MAX_ERROR:  # False for NaN
         return ""

@@ -122,6 +122,7 @@ def _samples(folder: Path, lab: str, kernels: dict[str, str]) -> list[Path]:
             {},
         ),
     }
+
     written = []
     for name, (about, sources, points) in classes.items():
         expected = "".join(f"{step}_test = {number}\n" for step, number in points.items())

@@ -142,6 +142,7 @@ def _merged_streams(outputs: object) -> Iterator[Output]:
     """Yield outputs with the right fields, and consecutive texts of the same stream as one."""
     pending: list[str] = []
     name = ""
+
     for output in outputs if isinstance(outputs, list) else ():
         kind = output.get("output_type") if isinstance(output, Mapping) else None
         stream = ("stderr" if output.get("name") == "stderr" else "stdout") if kind == "stream" else ""
@@ -169,6 +170,7 @@ def _merged_streams(outputs: object) -> Iterator[Output]:
                     else {}
                 ),
             }
+
     if pending:
         yield {"output_type": "stream", "name": name, "text": "".join(pending)}
 

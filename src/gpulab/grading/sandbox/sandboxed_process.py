@@ -76,6 +76,7 @@ class LimitedProcess:
         self._buffer = bytearray()
         self._bytes_read = 0
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
+
         self._started = time.monotonic()
         self._process = subprocess.Popen(
             list(command),
@@ -87,6 +88,7 @@ class LimitedProcess:
             bufsize=0,
             start_new_session=True,
         )
+
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)  # only this end of the pipe
         self._ended = threading.Event()

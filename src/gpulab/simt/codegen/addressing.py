@@ -250,6 +250,7 @@ class AddressCheck:
             self.load_bounds()
             self.offsets, fine = self.check_rows()
             return fine
+
         self.locate_slot()
         head = [("ptr", self.slot)]
         if self.space == "shared":
@@ -257,6 +258,7 @@ class AddressCheck:
             head = [("ptr", "%ctx"), ("i64", limit)]
         name = "sim_row" if self.slot else "sim_row_shared"
         end = ("i64", str(self._back())), ("i64", str(self.shift))
+
         found, fine = {}, ""
         for ref in dict.fromkeys(self.address.refs):
             found[ref] = b.call(name, "ptr", *head, ("i64", ref), *end)
@@ -381,6 +383,7 @@ def _local(cg: CodegenContext, addresses: Value, size: int, site: int, predicate
     b = cg.b
     ty = vector("i64")
     offset = cg.to_vector(addresses)
+
     last = cg.local_end - size
     shift = size.bit_length() - 1
     turned = b.call(f"llvm.fshr.v{WARP}i64", ty, (ty, offset), (ty, offset), (ty, f"splat (i64 {shift})"))
@@ -388,6 +391,7 @@ def _local(cg: CodegenContext, addresses: Value, size: int, site: int, predicate
     inside = b.value(f"icmp ult {ty} {turned}, splat (i64 {positions})")
     outside = b.value(f"xor i32 {cg.pack_mask(inside)}, -1")
     bad = b.value(f"and i32 {outside}, {cg.mask_bits(predicate)}")
+
     wrong, fine = b.new_label("wrong"), b.new_label("fine")
     b.branch(b.value(f"icmp eq i32 {bad}, 0"), fine, wrong, likely=True)
     with cg.side_block(wrong):
@@ -396,6 +400,7 @@ def _local(cg: CodegenContext, addresses: Value, size: int, site: int, predicate
         at = b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {cg.scratch}, i32 {lane}')}")
         cg.fault("out_of_bounds", site, bad, at)
     b.open(fine)
+
     host = b.value(f"add {ty} {cg.local_addresses or 'zeroinitializer'}, {offset}")
     return b.value(f"inttoptr {ty} {host} to {vector('ptr')}")
 

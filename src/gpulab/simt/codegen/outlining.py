@@ -203,12 +203,15 @@ class _Function:
             self.phis.append((line, each.result, values))
             self.ranges[each.result] = _LiveRange(shape.ty, line, line, each.block)
             return
+
         for operand in shape.operands:
             if operand.kind == "vector" and (name := each.names[operand.index]) not in self.splats:
                 self._range_of(name).end = line
+
         loaded_from = self._note_register(line, each)
         first = shape.operands[0] if shape.operands else None
         name = each.ref(first) if first else ""
+
         if self._is_splat(each):
             ref = name if shape.opcode == "insertelement" else self.splats[name][1]
             self.splats[each.result] = shape.ty, ref, line
@@ -271,6 +274,7 @@ class _Function:
         for name, (ty, _, line) in self.splats.items():
             if is_wide(ty):
                 self.ranges[name] = _LiveRange(ty, line, line, -1)  # in case that a phi needs it
+
         for line, result, values in self.phis:
             for value, label in values:
                 if not value.startswith("%"):
@@ -281,10 +285,12 @@ class _Function:
                 live.end = max(live.end, self.ends[label])
                 if live.start >= line:
                     self.copied.add(result)
+
         phis = {result for _, result, _ in self.phis}
         for _, result, values in self.phis:
             if result in self.copied and any(self._root(value) in phis for value, _ in values):
                 raise _CannotOutline  # a copy could overwrite what another one reads
+
         edges = sorted(self.backward)
         targets = [target for target, _ in edges]
         changed = True
@@ -309,6 +315,7 @@ class _Function:
                 else:
                     register.ranges.append((live.start, live.end))
                     live.place = live.loaded_from
+
         phis = {result for _, result, _ in self.phis}
         for value, live in self.ranges.items():
             if live.place or not live.stored or value in phis:
@@ -336,6 +343,7 @@ class _Function:
         slots: dict[str, str] = {}
         free: dict[int, list[str]] = defaultdict(list)
         used: list[tuple[int, int, str]] = []
+
         for name, live in sorted(self.ranges.items(), key=lambda item: item[1].start):
             if live.place:
                 continue
@@ -347,6 +355,7 @@ class _Function:
             for entry in [each for each in used if each[0] <= live.start]:
                 used.remove(entry)
                 free[entry[1]].append(entry[2])
+
             size = bytes_of(live.ty)
             before = self._range_of(live.preferred).place if live.preferred else ""
             if before in free[size]:

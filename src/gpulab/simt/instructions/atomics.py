@@ -126,11 +126,13 @@ def _update(
             f"store {ty} {_combined(b, ty, operation, ptx_type, old, values)}, ptr {pointer}, align {align}"
         )
         return old
+
     if operation == "cas":
         pair = b.value(
             f"cmpxchg ptr {pointer}, {ty} {values[0]}, {ty} {values[1]} seq_cst seq_cst, align {align}"
         )
         return b.value(f"extractvalue {{ {ty}, i1 }} {pair}, 0")
+
     if not is_half(ptx_type):
         name = RMW[operation]
         if ty in ("float", "double"):
@@ -138,6 +140,7 @@ def _update(
         elif name in ("min", "max") and ptx_type[0] == "u":
             name = "u" + name
         return b.value(f"atomicrmw {name} ptr {pointer}, {ty} {values[0]} seq_cst, align {align}")
+
     # The host has no atomic addition of half-precision floats: repeat until no other core interferes.
     start = b.value(f"load atomic {ty}, ptr {pointer} monotonic, align {align}")
     entry, again, done = b.label, b.new_label("again"), b.new_label("swapped")

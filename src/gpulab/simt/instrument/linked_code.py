@@ -141,12 +141,14 @@ class LinkedInstrumentation(Instrumentation):
         item, address = access.item, access.address
         if access.space in ("local", "const") and item.predicate is None:
             return
+
         self.races.describe(cg, access)
         by_lane = address.kind == "varying" or bool(address.stride)
         strong = self.races.is_strong(access)
         swap, update = "cas" in item.parts, access.site in self.races.update_sites
         kind = AccessKind(access.action, strong, swap, update)
         name = access_function(kind, access.space, 0 if by_lane else len(address.refs))
+
         self.store_elements(cg, access.values)
         facts = self.facts(cg, access, kind)
         rows = (address.refs * 2)[:2] if address.kind != "varying" else ("0", "0")
@@ -167,6 +169,7 @@ class LinkedInstrumentation(Instrumentation):
         item, address, races = access.item, access.address, self.races
         if access.space in ("local", "const"):
             return FACTS["APART"]
+
         granule, strong = races.cell_bytes(access), kind.strong
         flags = {
             "STRONG": strong,
@@ -186,6 +189,7 @@ class LinkedInstrumentation(Instrumentation):
             "ARRIVES": "mbarrier" in item.parts and access.action == "updates",
             "COPIES": item.op == "cp" and "bulk" not in item.parts and access.action == "writes",
         }
+
         word = ACTIONS.index(access.action) + granule * FACTS["GRANULE"] + access.size * FACTS["SIZE"]
         width = cg.width if address.kind == "affine" else WARP
         word += len(access.values) * FACTS["ELEMENTS"] + width * FACTS["WIDTH"]
