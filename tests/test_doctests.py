@@ -1,8 +1,10 @@
-"""The examples in the docstrings of the public names, run on the simulator."""
+"""The examples in the docstrings of the package, run on the simulator."""
 
 from __future__ import annotations
 
 import doctest
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +14,13 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def examples() -> list[doctest.DocTest]:
-    """Return the doctests of the package, and of every public object with its methods."""
-    found = doctest.DocTestFinder(recurse=False).find(gpulab, "gpulab")
-    for name in gpulab.__all__:
-        found += doctest.DocTestFinder().find(getattr(gpulab, name), name)
+    """Return the doctests of all modules of the package."""
+    root = Path(gpulab.__file__).parent
+    found: list[doctest.DocTest] = []
+    for path in sorted(root.rglob("*.py")):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(root.parent).with_suffix("").parts
+            found += doctest.DocTestFinder().find(import_module(".".join(parts).removesuffix(".__init__")))
     return [test for test in found if test.examples]
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
+import re
+from collections.abc import Callable, Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -29,6 +33,37 @@ def documentation(name: str) -> str:
     value = getattr(gpulab, name)
     parts = [value, *(getattr(value, n) for n in value.__all__)] if isinstance(value, ModuleType) else [value]
     return "\n".join(part.__doc__ or "" for part in parts)
+
+
+def functions(value: Any) -> Iterator[Callable[..., Any]]:
+    """Yield a public function, or the functions of a public class or module."""
+    if isinstance(value, ModuleType):
+        for name in value.__all__:
+            yield from functions(getattr(value, name))
+    elif inspect.isclass(value):
+        members = (inspect.unwrap(getattr(value, name)) for name in vars(value) if name[0] != "_")
+        yield from (member for member in members if inspect.isfunction(member) or inspect.ismethod(member))
+    elif inspect.isfunction(value):
+        yield inspect.unwrap(value)
+
+
+def undescribed(function: Callable[..., Any]) -> list[str]:
+    """Return the parameters that a docstring does not describe, and "Returns" if it needs this section."""
+    text, signature = inspect.getdoc(function) or "", inspect.signature(function)
+    described = {
+        name.strip(" *")
+        for line in re.findall(r"^[\w*, ]+(?= : |$)", text, re.MULTILINE)
+        for name in line.split(",")
+    }
+    missing = [name for name in signature.parameters if name != "self" and name not in described]
+    has_result = signature.return_annotation not in ("None", None)
+    return missing + ["Returns"] * (has_result and not re.search(r"^(Returns|Yields)$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", gpulab.__all__)
+def test_docstrings_describe_all_parameters_and_the_result(name: str) -> None:
+    found = functions(getattr(gpulab, name))
+    assert {function.__qualname__: missing for function in found if (missing := undescribed(function))} == {}
 
 
 @pytest.mark.parametrize("name", gpulab.__all__)

@@ -124,8 +124,8 @@ def page(figures: IndigoFigures, verdicts: Sequence[RepairVerdict]) -> str:
         "# Data races in public suites of kernels",
         "",
         *paragraph("""
-            Two suites state for each kernel if it has a data race. This page compares these labels with the
-            reports of `gpulab.sanitize`, and says for each difference who is right."""),
+            Two suites state for each kernel whether it has a data race. This page compares these labels with
+            the reports of `gpulab.sanitize`, and says for each difference which of the two is right."""),
         "## Indigo",
         "",
         *paragraph(f"""
@@ -240,7 +240,7 @@ def _bounds_section(figures: IndigoFigures) -> list[str]:
     lines = [
         "### Accesses outside arrays",
         "",
-        f"{len(rows)} kernels have a bounds bug. Accesses outside arrays are reported in so many of them:",
+        f"{len(rows)} kernels have a bounds bug. Those in which an access outside an array is reported:",
         "",
         f"| {' | '.join(figures.graphs)} |",
         f"|{'---|' * len(figures.graphs)}",

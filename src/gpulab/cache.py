@@ -21,7 +21,7 @@ from pathlib import Path
 
 __all__ = ["DiskCache", "fingerprint", "kernel_cache", "source_fingerprint"]
 
-DEFAULT_LIMIT_MB = 256  # in MiB
+DEFAULT_LIMIT_MB = 256  # MiB
 _DIGEST_BYTES = 32  # length of a SHA-256 digest
 _TRIM_EVERY = 64  # writes of one process after which it checks the size of the folder again
 

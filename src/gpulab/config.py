@@ -96,7 +96,8 @@ class KernelConfig:
         shape : tuple of int
             The problem's size.
         limits : Limits, optional
-            Of the GPU that runs or is modelled (`device.spec`). Default: the catalogue's default GPU.
+            The limits of the GPU that runs or is modelled (`device.spec`); by default those of the
+            catalogue's default GPU.
 
         Raises
         ------

@@ -54,6 +54,7 @@ def first_sentence(text: str) -> str:
 
     Examples
     --------
+    >>> from gpulab.errors import first_sentence
     >>> first_sentence("line 9: a barrier is missing. Add a __syncthreads() after line 9.")
     'line 9: a barrier is missing.'
     """
@@ -65,6 +66,7 @@ def as_sentence(text: str) -> str:
 
     Examples
     --------
+    >>> from gpulab.errors import as_sentence
     >>> as_sentence("a barrier is missing."), as_sentence("b is read by rows.")
     ('A barrier is missing.', 'b is read by rows.')
     """

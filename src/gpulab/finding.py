@@ -74,14 +74,23 @@ class Finding:
         return f"{place}{self.message}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the finding as plain data for JSON."""
+        """Return the finding as plain data for JSON.
+
+        Returns
+        -------
+        dict
+            The attributes by name.
+        """
         return asdict(self)
 
 
 class Findings(list[Finding]):
     """A list of findings that is displayed as one line for each.
 
-    source: the text of the kernel, from which a notebook quotes the lines.
+    Attributes
+    ----------
+    source : str
+        The text of the kernel, from which a notebook quotes the lines.
     """
 
     def __init__(self, findings: Iterable[Finding] = (), source: str = "") -> None:

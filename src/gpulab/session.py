@@ -31,7 +31,7 @@ __all__ = [
 
 _KERNELS: dict[str, Kernel] = {}
 _CELLS: dict[str, Cell] = {}
-_COMPILERS: dict[str, Callable[[], Kernel]] = {}  # of cells whose kernel is compiled when it is first used
+_COMPILERS: dict[str, Callable[[], Kernel]] = {}  # for kernels that are compiled when they are first used
 
 _REFERENCES: dict[str, KernelCell] = {}  # the lab's own solutions, by name; only the grader has them
 _INCORRECT: set[str] = set()  # names of kernels whose last check failed

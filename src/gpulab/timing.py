@@ -43,7 +43,13 @@ OVERLAP = "CPU/GPU Overlap"
 
 @dataclass(frozen=True)
 class Span:
-    """The start and the end of some work, in seconds since the timers were created."""
+    """The start and the end of some work.
+
+    Attributes
+    ----------
+    start_s, stop_s : float
+        Seconds since the timers were created.
+    """
 
     start_s: float
     stop_s: float
@@ -136,6 +142,11 @@ class Sections:
         name : {"IO", "GPU", "Copy", "Driver", "Copy_Async", "Compute"}
             The section; `MEANINGS` describes each.
 
+        Returns
+        -------
+        context manager
+            For a ``with`` statement.
+
         Raises
         ------
         UsageError
@@ -169,8 +180,13 @@ class Sections:
     def report(self) -> tuple[SectionTime, ...]:
         """Return the time of every section, in Parboil's order.
 
-        Sections that never ran are included. The call waits for queued work. A section that is still open is
-        counted up to the last change of sections.
+        The call waits for queued work. A section that is still open is counted up to the last change of
+        sections.
+
+        Returns
+        -------
+        tuple of SectionTime
+            One for each section, also for those that never ran.
         """
         spans = {name: list(of_section) for name, of_section in self._spans.items()}
         for name, start, stop in self._queued:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ from tests.python_device import PythonDevice
 from tests.verification.test_verify import correct_stencil
 
 RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
+
+
+def notebook(*sources: str) -> str:
+    """Return the text of a notebook with these code cells."""
+    return json.dumps({"cells": [{"cell_type": "code", "source": s} for s in sources], "nbformat": 4})
 
 
 @pytest.fixture

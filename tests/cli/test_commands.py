@@ -16,6 +16,7 @@ from gpulab.cli import main
 from gpulab.doctor import Item
 from gpulab.errors import CompileError, Diagnostic, MemoryFault, UsageError
 from gpulab.finding import Finding
+from tests.cli.conftest import notebook
 from tests.verification.test_verify import correct_stencil
 
 RIGHT = "// %%cuda stencil.naive --block 16 4\n__global__ void block2D_naive() {}\n"
@@ -199,10 +200,6 @@ def test_unknown_device_exits_2_and_is_named(monkeypatch: pytest.MonkeyPatch, cu
     monkeypatch.setattr("gpulab.devices.open_device", none, raising=False)
     assert main(["check", cu(), "--device", "tpu"]) == 2
     assert "tpu" in capsys.readouterr().err
-
-
-def notebook(*sources: str) -> str:
-    return json.dumps({"cells": [{"cell_type": "code", "source": s} for s in sources], "nbformat": 4})
 
 
 def test_run_json_has_every_cell_and_the_speed_up_table(on: Any, cu: Any, capsys: Any) -> None:

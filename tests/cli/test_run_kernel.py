@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gpulab.cli import main
+from tests.cli.conftest import notebook
 from tests.kernels.corpus import FOLDER
 from tests.tiled_device import TiledDevice, set_clock
 
@@ -28,10 +29,6 @@ def device(monkeypatch: pytest.MonkeyPatch) -> TiledDevice:
 
 def run(*options: str) -> int:
     return main(["run", *options])
-
-
-def notebook(*sources: str) -> str:
-    return json.dumps({"cells": [{"cell_type": "code", "source": s} for s in sources], "nbformat": 4})
 
 
 def only_kernel(capsys: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpulab.cell import Cell, parse_cell
 
-__all__ = ["FOLDER", "CorpusKernel", "load", "program"]
+__all__ = ["FOLDER", "CorpusKernel", "fault_line", "load", "program"]
 
 FOLDER = Path(__file__).parent
 _FAULT = re.compile(r"// Fault, line (\d+): ")
@@ -56,8 +56,13 @@ class CorpusKernel:
     @property
     def fault_line(self) -> int | None:
         """The line of the planted fault according to the second line; None for a right kernel."""
-        match = _FAULT.match(self.comment)
-        return int(match[1]) if match else None
+        return fault_line(self.comment)
+
+
+def fault_line(comment: str) -> int | None:
+    """Return the line of the planted fault that a comment names; None if it names none."""
+    match = _FAULT.match(comment)
+    return int(match[1]) if match else None
 
 
 def load(folder: str = "") -> list[CorpusKernel]:

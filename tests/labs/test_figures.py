@@ -12,21 +12,11 @@ import pytest
 
 from drawings import palette
 from drawings.__main__ import FIGURES, LABS, draw_all
+from tests.views.test_html import contrast
 
 FILES = sorted(LABS.glob("*/figures/*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
 TEXT = 4.5  # least contrast of text (WCAG 2, 1.4.3)
-
-
-def luminance(colour: str) -> float:
-    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, two: str) -> float:
-    low, high = sorted((luminance(one), luminance(two)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_committed_figures_equal_the_drawings(tmp_path: Path) -> None:

@@ -144,6 +144,17 @@ def time_small_sizes() -> None:
 
 
 @pytest.fixture
+def shell(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+    """An IPython shell after `%load_ext gpulab`, whose kernel cells run on the simulator."""
+    monkeypatch.setenv("GPULAB_DEVICE", "sim")
+    InteractiveShell.clear_instance()
+    fresh = InteractiveShell.instance(colors="nocolor")
+    fresh.run_cell("%load_ext gpulab")
+    yield fresh
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
 def notebook(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
     stencil = problem("stencil")
     monkeypatch.setattr(stencil, "timing_size", stencil.timing_size)  # restored afterwards

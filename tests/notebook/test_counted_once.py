@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,6 @@ from gpulab.simt.codegen import native
 from tests.notebook.conftest import CellRun
 
 KERNELS = Path(__file__).parents[1] / "kernels"
-
-
-@pytest.fixture
-def shell(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
-    monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    InteractiveShell.clear_instance()
-    fresh = InteractiveShell.instance(colors="nocolor")
-    fresh.run_cell("%load_ext gpulab")
-    yield fresh
-    InteractiveShell.clear_instance()
 
 
 @pytest.mark.parametrize("name", ["stencil/right/opt_1_flat_shared_array", "matmul/right/K34_register_block"])

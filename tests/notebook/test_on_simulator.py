@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 from gpulab.errors import CompileError, WrongResult
 from tests.notebook.conftest import CellRun
 
 SOURCE = '<div class="gp-source">'
 KERNELS = Path(__file__).parents[1] / "kernels" / "stencil"
-
-
-@pytest.fixture
-def shell(empty_session: None) -> Iterator[InteractiveShell]:
-    InteractiveShell.clear_instance()
-    fresh = InteractiveShell.instance(colors="nocolor")
-    fresh.run_cell("%load_ext gpulab")
-    yield fresh
-    InteractiveShell.clear_instance()
 
 
 def cell_of(path):

@@ -133,16 +133,6 @@ def test_problem_that_cannot_be_pickled_is_not_requested(
     assert process.request(kernel, cell.config) is None
 
 
-@pytest.fixture
-def shell(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
-    monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    InteractiveShell.clear_instance()
-    fresh = InteractiveShell.instance(colors="nocolor")
-    fresh.run_cell("%load_ext gpulab")
-    yield fresh
-    InteractiveShell.clear_instance()
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_cell_models_its_time_only_if_the_process_does_not(
     shell: InteractiveShell, process: TimingProcess, monkeypatch: pytest.MonkeyPatch, fails: bool

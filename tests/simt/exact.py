@@ -104,6 +104,11 @@ class Format:
         """Flush a subnormal number to a zero of its sign, as `.ftz` does."""
         return bits & self.sign_bit if not bits & self.infinity else bits
 
+    def clamped(self, bits: int) -> int:
+        """Clamp a number to [0, 1], and NaN to 0, as `.sat` does."""
+        negative, value = self.decode(bits)
+        return 0 if value == NAN or negative else min(bits, self.bias << self.fraction)
+
 
 F16, F32, F64 = Format(5, 10), Format(8, 23), Format(11, 52)
 BF16, TF32 = Format(8, 7), Format(8, 10)

@@ -23,9 +23,14 @@ class CsvTable:
         with CsvTable("out.csv", ["matmul"]) as table:
             table.add(point)
 
-    path: a file, or `-` for the terminal. problems: names of problems, whose axes (n, m, p) get a column
-    each. iterations: write a row per launch, with its number, instead of one with the median of a point.
-    Entering it raises `UsageError` if the file cannot be written.
+    Parameters
+    ----------
+    path : str
+        A file, or `-` for the terminal. Entering the context raises `UsageError` if it cannot be written.
+    problems : sequence of str
+        Names of problems; each of their axes, such as n, m and p, gets a column.
+    iterations : bool
+        Write a row per launch, with its number, instead of one with the median of a point.
     """
 
     def __init__(self, path: str, problems: Sequence[str], *, iterations: bool = False) -> None:

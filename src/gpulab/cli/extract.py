@@ -125,6 +125,7 @@ def write_notebook(path: Path, cells: Sequence[str]) -> None:
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")

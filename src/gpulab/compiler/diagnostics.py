@@ -230,6 +230,7 @@ def _messages(log: str, ptx: str) -> list[_Message]:
     messages: list[_Message] = []
     current: _Message | None = None  # the message that a caret or a continuation belongs to
     previous_continues = False  # the previous line was taken for a continuation
+
     for line in log.split("\n"):
         if match := _PLACED.fullmatch(line):
             current = _Message(match["file"], int(match["line"]), match["severity"], match["text"])
@@ -319,6 +320,7 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
         return f": `{name}` is not declared here" if name else ""
     if match := _NO_MEMBER_OF_STD.fullmatch(text):
         return f"; kernels include libcu++, such as `cuda/std/functional`, and use `cuda::std::{match[1]}`"
+
     match = _UNDEFINED_NAME.fullmatch(text)
     if match is None:
         return ""

@@ -21,7 +21,7 @@ _BUILTIN_TYPES = {
 _SUFFIXES = {"P": "*", "R": "&", "O": "&&"}
 _QUALIFIERS = {"K": "const", "V": "volatile", "r": "__restrict__"}
 _INTEGERS = frozenset("ijlmxy")  # types whose literals are written as plain numbers
-MAX_CHARACTERS = 1000  # of a name; with substitutions, a short symbol can encode a name without end
+MAX_CHARACTERS = 1000  # longest name; with substitutions, a short symbol can encode a name without end
 
 
 def demangled(symbol: str) -> str:

@@ -128,6 +128,7 @@ def compile_text(
     texts = [text.encode() for text in headers.values()]
     program = _call("nvrtcCreateProgram", text.encode(), FILE_NAME.encode(), len(names), texts, names)
     results = binding.nvrtcResult
+
     try:
         flags = [option.encode() for option in options]
         for expression in expressions:

@@ -160,9 +160,11 @@ class Program:
             raise UsageError(
                 f"the source has {len(names)} kernels ({', '.join(names)}); pass the name of one of them."
             )
+
         name = self.expressions.get(name, name)
         if name in names:
             return name
+
         alike = [
             known
             for known in names

@@ -461,9 +461,17 @@ class Device(DeviceMemory):
         return True
 
     def in_use(self, action: str) -> AbstractContextManager[None]:
-        """Return a context in which the device is the current one, and its errors are gpulab's.
+        """Return a context in which the device is the current one and its errors are raised as gpulab's.
 
-        action: what is being done, for error messages.
+        Parameters
+        ----------
+        action : str
+            The operation, for error messages, such as "copying an array to the GPU".
+
+        Returns
+        -------
+        context manager
+            For a ``with`` statement.
         """
         del action
         return nullcontext()
@@ -657,14 +665,32 @@ class Device(DeviceMemory):
         return (perf_counter() - start) * 1e3
 
     def clock_state(self) -> ClockState | None:
-        """Return the clock of the GPU and what limits it now; None if that is not known."""
+        """Return the clock of the GPU and what limits it now.
+
+        Returns
+        -------
+        ClockState or None
+            The clock of the SMs in MHz, with the reasons for its limit; None if it is not known.
+        """
         return None
 
     def repeated(self, launch: Callable[[], None], times: int) -> Callable[[], None]:
-        """Return a function that launches `times` times what `launch` launches now.
+        """Return a function that repeats launches.
 
         On a GPU it replays a CUDA graph: the launches follow each other without work of the host, and with
         the arguments that they have now.
+
+        Parameters
+        ----------
+        launch : callable
+            A function without parameters that launches one or more kernels.
+        times : int
+            The number of repetitions.
+
+        Returns
+        -------
+        callable
+            Launches `times` times what `launch` launches now.
         """
 
         def repeat() -> None:
@@ -684,6 +710,11 @@ class Device(DeviceMemory):
         ----------
         detail : str, optional
             Further conditions of the measurement, such as the driver and the clock.
+
+        Returns
+        -------
+        Provenance
+            `measured` on a GPU, `simulator wall time` on the simulator.
         """
         return Provenance("measured" if self.measures_time else "simulator wall time", self.name, detail)
 

@@ -117,11 +117,13 @@ def cuda_properties(runtime: Any, index: int) -> DeviceProperties:
     """Return the properties that CUDA reports. runtime: `cupy.cuda.runtime` (CuPy 13 or later)."""
     reported = runtime.getDeviceProperties(index)
     name = reported["name"].decode() if isinstance(reported["name"], bytes) else str(reported["name"])
+
     limits, limit_sources = limits_of(reported["major"], reported["minor"])
     clock, memory_clock = reported["clockRate"] / 1e3, reported["memoryClockRate"] / 1e3  # CUDA reports kHz
     cores = reported["multiProcessorCount"] * limits.cores_per_sm
     driver, release = _version(runtime.driverGetVersion()), _driver_release()
     listed = by_cuda_name(name)
+
     return DeviceProperties(
         name=name,
         kind="cuda",

@@ -280,6 +280,7 @@ def texel_layout(
         raise UsageError(f"a texture has no elements of type {kind}; use one of {', '.join(DTYPES)}.")
     if channels not in (1, 2, 4):
         raise UsageError(f"a texel has 1, 2 or 4 channels, not {channels}.")
+
     sizes = tuple(shape)
     if channels > 1:
         if not sizes or sizes[-1] != channels:
@@ -292,6 +293,7 @@ def texel_layout(
         raise UsageError(f"a texture has 1 to 3 axes, none of them empty; the shape is {tuple(shape)}.")
     if layered and len(sizes) != 3:
         raise UsageError("a layered texture needs an array of shape (layers, height, width).")
+
     extents = sizes[::-1]
     if memory == "linear":
         _check_linear(extents, channels * kind.itemsize, layered)
@@ -303,6 +305,7 @@ def texel_layout(
             f"a texture of {' x '.join(map(str, extents))} texels is too large; CUDA permits "
             f"{' x '.join(map(str, limits))}."
         )
+
     return TexelLayout(extents, channels, kind, layered)
 
 
@@ -328,6 +331,7 @@ def sampling(
     _require("filter", filter, Filter)
     _require("read", read, Read)
     axes = layout.filtered_axes
+
     modes: tuple[Any, ...] = (address,) * axes if isinstance(address, str) else tuple(address)
     for mode in modes:
         _require("address", mode, AddressMode)
@@ -338,6 +342,7 @@ def sampling(
             "the address modes wrap and mirror need normalised coordinates (normalized=True); otherwise CUDA "
             "clamps."
         )
+
     integer = layout.dtype.kind in "iu"
     if read == "normalized" and (not integer or layout.dtype.itemsize > 2):
         raise UsageError(f"read='normalized' needs integers of 8 or 16 bits, not {layout.dtype}.")
@@ -350,6 +355,7 @@ def sampling(
         raise UsageError(
             "tex1Dfetch reads linear memory by an index, without a filter and without normalised coordinates."
         )
+
     x, y, z = (*modes, "clamp", "clamp")[:3]
     return Sampling(filter, (x, y, z), bool(normalized), read)
 

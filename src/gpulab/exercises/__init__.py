@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exercise_names", "find_exercise", "kernel_exercises"]
 
-GROUP = __name__  # of entry points: the name of this package
+GROUP = __name__  # group of entry points: the name of this package
 
 
 def find_exercise(name: str) -> NumberExercise | ChoiceExercise:

@@ -12,7 +12,15 @@ __all__ = ["ChoiceExercise", "Quantity", "Truth"]
 
 @dataclass(frozen=True)
 class Truth:
-    """The true answer to one question. text: with its numbers. source: their provenance."""
+    """The true answer to one question.
+
+    Attributes
+    ----------
+    text : str
+        The answer with its numbers.
+    source : str
+        The provenance of the numbers.
+    """
 
     text: str
     source: str = ""

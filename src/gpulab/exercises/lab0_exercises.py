@@ -125,8 +125,8 @@ OCCUPANCY = NumberExercise(
         DrawnParameter("threads", range(96, 672, 32), "threads of a block, for blocks and percent"),
     ),
     quantities=(
-        Quantity("blocks", "resident blocks of an SM, with the threads of your card"),
-        Quantity("percent", "occupancy with the threads of your card", "%", 0.01),
+        Quantity("blocks", "resident blocks of `threads` threads on an SM"),
+        Quantity("percent", "occupancy with these blocks", "%", 0.01),
         Quantity("best", "threads per block with the largest occupancy, of 64, 128, 256, 512 and 1024"),
         Quantity("percent_best", "occupancy with these threads", "%", 0.01),
     ),

@@ -10,7 +10,7 @@ from gpulab.gpus.catalogue import gpu
 
 __all__ = ["EXERCISES"]
 
-BLOCK_X, BLOCK_Y = 32, 8  # of the lab's naive kernel
+BLOCK_X, BLOCK_Y = 32, 8  # threads of a block of the lab's naive kernel
 FLOAT_BYTES = 4
 
 

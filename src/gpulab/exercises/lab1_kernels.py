@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KERNELS"]
 
-THREADS = 64  # of the block, and length of a row; two warps, so that a missing barrier is a race
+THREADS = 64  # threads of the block and elements of a row: two warps, so that a missing barrier is a race
 Rows = npt.NDArray[np.float32]
 
 

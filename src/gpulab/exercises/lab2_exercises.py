@@ -16,7 +16,7 @@ __all__ = ["EXERCISES"]
 
 WARP = 32
 SECTOR = 32  # bytes
-FAULTY_LINE = 9  # of the kernel in the cell `case`, whose header is line 1
+FAULTY_LINE = 9  # line of the kernel in the cell `case`; the header is line 1
 SLOWER, FASTER, SAME = "slower", "faster", "same"
 INSIDE = "it reads other elements of B"
 OUTSIDE = "it also reads past the end of B"

@@ -32,7 +32,17 @@ class ExerciseTask(SimpleNamespace):
 
 @dataclass(frozen=True)
 class DrawnParameter:
-    """A parameter of an exercise. choices: its values, of which each student gets one. text: its meaning."""
+    """A parameter of an exercise.
+
+    Attributes
+    ----------
+    name : str
+        The attribute of `ExerciseTask` that has its value.
+    choices : sequence
+        The possible values, of which each student gets one.
+    text : str
+        Its meaning, with the unit.
+    """
 
     name: str
     choices: Sequence[object]

@@ -18,7 +18,7 @@ MIN_TOLERANCE = 1e-9  # relative; a number that was typed may differ from a comp
 
 RIGHT, NOT_YET, MISSING, ANSWERED = "right", "not yet", "missing", "answered"
 OTHER_UNIT = "not yet: check the unit"
-UNIT_FACTORS = (100.0, 1e3, 1e6, 1e9, 1e12)  # of a percentage to a fraction, and of prefixes such as G to T
+UNIT_FACTORS = (100.0, 1e3, 1e6, 1e9, 1e12)  # of percent to a fraction, and between prefixes such as G and T
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,15 @@ def _read_number(answer: Any) -> tuple[Answer | None, str]:
 class CheckedAnswer:
     """An answer compared with the right value.
 
-    value: the answer; None if there is none. verdict: `RIGHT`, `NOT_YET`, `OTHER_UNIT`, `MISSING`, `ANSWERED`
-    if there was nothing to compare with, or a phrase that says what is wrong with the answer.
+    Attributes
+    ----------
+    quantity : Quantity
+        The quantity that was asked for.
+    value : number, str or None
+        The answer; None if there is none.
+    verdict : str
+        `RIGHT`, `NOT_YET`, `OTHER_UNIT`, `MISSING`, `ANSWERED` if there was nothing to compare with, or a
+        phrase that says what is wrong with the answer.
     """
 
     quantity: Quantity

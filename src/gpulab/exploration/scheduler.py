@@ -80,7 +80,8 @@ class Exploration:
     def fill(self, tasks: Iterable[Task]) -> None:
         """Replace the background's work. Tasks run in this order.
 
-        Candidates that are only to be timed are compiled first: a slider that moves to one waits less.
+        Candidates that are only to be timed are compiled first, so that they are shown sooner when a slider
+        selects them.
         """
         tasks = tuple(tasks)
         modelled = [task for task in tasks if task.candidate.is_modelled]

@@ -7,6 +7,7 @@ can be equal, so a group of equal kernels does not prove copying.
 
 Examples
 --------
+>>> from gpulab.grading.similarity import same_kernel
 >>> first = "__global__ void f(float* x) { int i = threadIdx.x; x[i] *= 2; }"
 >>> second = "__global__ void g(float *data)\n{\n  int t = threadIdx.x; // mine\n  data[t] *= 2;\n}"
 >>> same_kernel(first, second)
@@ -29,7 +30,7 @@ __all__ = ["MIN_TOKENS", "fingerprint", "groups", "normalized_tokens", "same_ker
 # product with one thread per value 99 and a tree of sums 122. The shortest kernel of the labs that can be
 # written in many ways, a matrix product with a strip in shared memory, has 153.
 MIN_TOKENS = 130
-MAX_TOKENS = 100_000  # of a text whose macros are expanded; nested macros could give billions
+MAX_TOKENS = 100_000  # tokens of a text after macro expansion; nested macros could give billions
 
 _TYPES = frozenset(
     {"auto", "bool", "char", "dim3", "double", "float", "half", "half2", "int", "long", "short", "signed"}
@@ -238,8 +239,8 @@ def _numbered(tokens: Sequence[str]) -> list[str]:
     A name that is declared again, as a loop's variable may be, has another number from there to the end of
     the block in braces. A declaration is recognised by the type before the name.
     """
-    numbers: dict[str, str] = {}  # of the names that are visible
-    members: dict[str, str] = {}  # of all names so far, for `object.member`
+    numbers: dict[str, str] = {}  # numbers of the names that are visible
+    members: dict[str, str] = {}  # numbers of all names so far, for `object.member`
     own_types: set[str] = set()
     outer: list[dict[str, str]] = []  # `numbers` outside each open brace
     declaring: list[int] = []  # depths of brackets at which a comma precedes another declaration

@@ -22,7 +22,7 @@ __all__ = ["OutputFlood", "RecordingShell", "open_shell"]
 
 MAX_TEXT = 1 << 20  # characters of printed text that a cell keeps
 MAX_WRITTEN = 64 << 20  # characters after which a cell is ended; a loop writes them in about two seconds
-OUTPUT_CHARACTERS = 100  # of the fields of an output, besides its content
+OUTPUT_CHARACTERS = 100  # estimate for the fields of an output besides its content
 
 Output = dict[str, Any]
 

@@ -228,22 +228,12 @@ class Problem(ProblemShapes):
             raise ProblemError(
                 f"{self.line}: each entry of `published` must be a table, as in published.toml."
             )
+
         axes = [len(self._resolved(each.shape, self.smallest_shape, each.line)) for each in self._outputs]
         self.index_names = tuple(index) if index else _names(axes[0], vector=self._output.is_vector)
         self._check_vectors()
-        for output, number in zip(self._outputs, axes, strict=True):
-            if number not in INDEX_NAMES or len(self.index_names) != axes[0]:
-                raise ProblemError(
-                    f"{output.line}: the output {output.name} has {number} axes; one to three are possible, "
-                    "and `index` names each of them."
-                )
-            if output.any_order and (number != 1 or written is not None):
-                raise ProblemError(
-                    f"{output.line}: the output {output.name} cannot be in any order: it must have one axis, "
-                    "and `initial` instead of `written`."
-                )
-        if written is not None and len(self._outputs) > 1:
-            raise ProblemError(f"{self.line}: `written` is possible for a problem with one output only.")
+        self._check_outputs(axes)
+
         dimensions = sum(extent > 1 for extent in self.extents(self.timing_size))
         given = block or BLOCKS[max(dimensions, 1)]
         self.default_block: Block = as_block(given, "`block`", self.line)
@@ -310,6 +300,25 @@ class Problem(ProblemShapes):
                     f"{parameter.line}: the last extent of {parameter.name}, an array of {parameter.c_type}, "
                     f"must be {width}; its extents are {extents}."
                 )
+
+    def _check_outputs(self, axes: Sequence[int]) -> None:
+        """Raise `ProblemError` for an output with another number of axes than its declaration allows.
+
+        axes: the numbers of axes of the outputs.
+        """
+        for output, number in zip(self._outputs, axes, strict=True):
+            if number not in INDEX_NAMES or len(self.index_names) != axes[0]:
+                raise ProblemError(
+                    f"{output.line}: the output {output.name} has {number} axes; one to three are possible, "
+                    "and `index` names each of them."
+                )
+            if output.any_order and (number != 1 or self._written is not None):
+                raise ProblemError(
+                    f"{output.line}: the output {output.name} cannot be in any order: it must have one axis, "
+                    "and `initial` instead of `written`."
+                )
+        if self._written is not None and len(self._outputs) > 1:
+            raise ProblemError(f"{self.line}: `written` is possible for a problem with one output only.")
 
     def _check_sizes(self) -> None:
         """Raise `ProblemError` for a size that no argument depends on, so that a kernel cannot know it."""
@@ -383,13 +392,34 @@ class Problem(ProblemShapes):
         return self._reference.line
 
     def index_names_of(self, axes: int) -> tuple[str, ...]:
-        """Return the names of the indices into an output with so many axes."""
+        """Return the names of the indices into an output.
+
+        Parameters
+        ----------
+        axes : int
+            The number of its axes.
+
+        Returns
+        -------
+        tuple of str
+            Such as ("z", "y", "x"), in the order of the axes.
+        """
         return self.index_names if axes == len(self.index_names) else _names(axes)
 
     def format_index(self, index: Sequence[np.intp | int], output: str = "") -> str:
-        """Return the place of an element as text, as in `(z=1, y=2, x=3)`, or `y[256]`.
+        """Format the place of an element of an output for messages.
 
-        output: the name of the array; by default that of the first output.
+        Parameters
+        ----------
+        index : sequence of int
+            The index on each axis.
+        output : str, optional
+            The name of the array; by default that of the first output.
+
+        Returns
+        -------
+        str
+            Such as ``(z=1, y=2, x=3)``, or ``y[256]`` for an array with one axis.
         """
         if len(index) == 1:
             return f"{output or self._output.name}[{int(index[0])}]"
@@ -402,7 +432,18 @@ class Problem(ProblemShapes):
         return frozenset(p.name for p in self.parameters if isinstance(p, Input) and not p.is_float)
 
     def kernel_name(self, variant: str) -> str:
-        """Return the name of the `__global__` function that the variant must define."""
+        """Return the name of the `__global__` function that a step must define.
+
+        Parameters
+        ----------
+        variant : str
+            The name of the step.
+
+        Returns
+        -------
+        str
+            The name of the function.
+        """
         return self._kernel.replace("{step}", variant)
 
     @property
@@ -412,9 +453,17 @@ class Problem(ProblemShapes):
         return f"{self.kernel_name('<variant>')}({', '.join(parameters)})"
 
     def of_step(self, step: str) -> Problem:
-        """Return the problem that a step solves: this one, unless a class overrides it.
+        """Return the problem that a step solves: this one, unless a class overrides this method.
 
-        Another problem has the same name, kernel and sizes, and declares this step alone.
+        Parameters
+        ----------
+        step : str
+            The name of the step.
+
+        Returns
+        -------
+        Problem
+            Another problem has the same name, kernel and sizes, and declares this step alone.
         """
         del step
         return self
@@ -422,10 +471,29 @@ class Problem(ProblemShapes):
     def arguments(
         self, shape: Shape, rng: np.random.Generator | None, values: InputValues = random_values
     ) -> tuple[Argument, ...]:
-        """Return random inputs of this shape and an output, in the order of the kernel's parameters.
+        """Make the arguments of a launch: random inputs and the outputs.
 
-        With `rng=None` only shapes and dtypes are meaningful, and the inputs take no memory. `values` makes
-        those float32 inputs that declare no values of their own.
+        Parameters
+        ----------
+        shape : Shape
+            The extents of the sizes, in the order of `axes`.
+        rng : numpy.random.Generator or None
+            Draws the inputs. With None only shapes and dtypes are meaningful, and the inputs take no memory.
+        values : callable, optional
+            Takes `rng` and a shape, and makes those float32 inputs that declare no values of their own; by
+            default `random_values`.
+
+        Returns
+        -------
+        tuple of Argument
+            In the order of the kernel's parameters.
+
+        Raises
+        ------
+        UsageError
+            If no kernel can be launched on the shape.
+        ProblemError
+            If a declared function fails; the message names the line.
         """
         shape = self.checked_shape(shape)
         sizes = self._sizes_of(shape)
@@ -451,10 +519,22 @@ class Problem(ProblemShapes):
         return tuple(made[p if isinstance(p, str) else p.name] for p in self.parameters)
 
     def redrawn(self, argument: Argument, rng: np.random.Generator, shape: Shape = ()) -> Any:
-        """Return other random values of an input, for a part of this shape, or of a scalar.
+        """Draw new random values of an argument.
 
-        Values that a function gives may depend on each other: of an input None is returned, and a scalar
-        keeps its value.
+        Parameters
+        ----------
+        argument : Argument
+            An input or a scalar that `arguments` returned.
+        rng : numpy.random.Generator
+            Draws the values.
+        shape : Shape, optional
+            The shape of the part of an input that gets new values.
+
+        Returns
+        -------
+        ndarray, NumPy scalar or None
+            The values. Values that a declared function returns may depend on each other: None is then
+            returned for an input, and the present value for a scalar.
         """
         parameter = next(
             (p for p in self.parameters if not isinstance(p, str) and p.name == argument.name), None
@@ -466,7 +546,19 @@ class Problem(ProblemShapes):
         return argument.value
 
     def make_case(self, shape: Shape, rng: np.random.Generator) -> Case:
-        """Return random inputs of this shape, with their reference and tolerance.
+        """Make random inputs, and compute their reference and tolerance.
+
+        Parameters
+        ----------
+        shape : Shape
+            The extents of the sizes, in the order of `axes`.
+        rng : numpy.random.Generator
+            Draws the inputs.
+
+        Returns
+        -------
+        Case
+            The arguments with the reference and the tolerance of each output.
 
         Raises
         ------
@@ -476,7 +568,20 @@ class Problem(ProblemShapes):
         return self.case_of(shape, self.arguments(shape, rng))
 
     def case_of(self, shape: Shape, arguments: tuple[Argument, ...]) -> Case:
-        """Return the reference and the tolerance for some arguments; see `make_case`."""
+        """Compute the reference and the tolerance for some arguments.
+
+        Parameters
+        ----------
+        shape : Shape
+            The extents of the sizes, in the order of `axes`.
+        arguments : tuple of Argument
+            The arguments, as `arguments` returns them.
+
+        Returns
+        -------
+        Case
+            As of `make_case`, which also describes the errors.
+        """
         flops, nbytes = self.flops(shape), self.compulsory_bytes(shape)
         names = [output.name for output in self._outputs] if len(self._outputs) > 1 else [""]
         parts = zip(self._checked_references(arguments, shape), names, strict=True)
@@ -487,10 +592,22 @@ class Problem(ProblemShapes):
     def reference_at(
         self, arguments: Sequence[Argument], indices: Sequence[npt.NDArray[np.int64]]
     ) -> PartialReference:
-        """Return the reference of the output at all combinations of some indices of each of its axes.
+        """Compute the reference at some points of the output.
 
         A problem with one output whose points can be computed one by one overrides this method; large
         launches are then checked by some of their blocks. See `samples_blocks`.
+
+        Parameters
+        ----------
+        arguments : sequence of Argument
+            The arguments of a launch.
+        indices : sequence of ndarray of int64
+            Indices on each axis of the output. The points are all combinations of them.
+
+        Returns
+        -------
+        PartialReference
+            Arrays whose shape is the number of indices on each axis.
         """
         raise NotImplementedError
 
@@ -513,12 +630,34 @@ class Problem(ProblemShapes):
         return made
 
     def flops(self, shape: Shape) -> int:
-        """Return the floating-point operations of one launch; 0 if the problem declares none."""
+        """Return the floating-point operations of one launch.
+
+        Parameters
+        ----------
+        shape : Shape
+            The extents of the sizes, in the order of `axes`.
+
+        Returns
+        -------
+        int
+            The operations; 0 if the problem declares none.
+        """
         assert self._flops is not None
         return as_whole_number(self._flops(self._sizes_of(shape)), "`flops`", self._flops.line)
 
     def compulsory_bytes(self, shape: Shape) -> int:
-        """Return the bytes of global memory that every kernel must move: each input and output once."""
+        """Return the bytes of global memory that every kernel must move: each input and output once.
+
+        Parameters
+        ----------
+        shape : Shape
+            The extents of the sizes, in the order of `axes`.
+
+        Returns
+        -------
+        int
+            The bytes of one launch. Elements of the first output that a kernel must not write do not count.
+        """
         total = 0
         for parameter, extents in self._array_shapes(shape):
             elements = self.written_points(shape) if parameter is self._output else prod(extents)
@@ -526,18 +665,51 @@ class Problem(ProblemShapes):
         return total
 
     def work(self, shape: Shape) -> int:
-        """Return the units of work that requirements refer to: inner points, or multiply-adds."""
+        """Return the units of work that requirements refer to, such as inner points or multiply-adds.
+
+        Parameters
+        ----------
+        shape : Shape
+            The extents of the sizes, in the order of `axes`.
+
+        Returns
+        -------
+        int
+            The units of one launch; by default the points on the grid.
+        """
         if self._work is None:
             return prod(self.extents(shape))
         return as_whole_number(self._work(self._sizes_of(shape)), "`work`", self._work.line)
 
     def serial_work(self, shape: Shape) -> int:
-        """Return the units of work that a thread performs in sequence for each of its outputs on the grid."""
+        """Return the units of work that a thread performs in sequence for each of its outputs on the grid.
+
+        Parameters
+        ----------
+        shape : Shape
+            The extents of the sizes, in the order of `axes`.
+
+        Returns
+        -------
+        int
+            Such as the frames of the stencil, or the multiply-adds of an element of a matrix product.
+        """
         del shape
         return 1
 
     def mistakes(self, case: Case) -> Iterator[Mistake]:
-        """Yield the outputs of common mistakes, computed one by one, for `verify` to recognise."""
+        """Yield the outputs of common mistakes, by which `verify` recognises them.
+
+        Parameters
+        ----------
+        case : Case
+            A launch with its reference.
+
+        Yields
+        ------
+        Mistake
+            Each is computed when it is requested.
+        """
         if self._mistakes is None:
             return
         values = reference_values(case.arguments) | self._sizes_of(case.shape)
@@ -557,9 +729,17 @@ class Problem(ProblemShapes):
         return next(p for p, output in zip(parts, outputs, strict=True) if output.name == case.output.name)
 
     def reads(self, case: Case) -> Iterator[Read]:
-        """Yield the uses of the inputs, for `verify` to recognise one with a wrong index.
+        """Yield the uses of the inputs, by which `verify` recognises one with a wrong index.
 
-        By default each input is one use of it.
+        Parameters
+        ----------
+        case : Case
+            A launch with its reference.
+
+        Yields
+        ------
+        Read
+            By default one for each input.
         """
         values = reference_values(case.arguments) | self._sizes_of(case.shape)
 

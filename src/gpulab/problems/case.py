@@ -116,7 +116,18 @@ class Case:
         return next(a for a in outputs if self.output_name in ("", a.name))
 
     def in_order(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return values of the output as they are compared: those that may be in any order are sorted."""
+        """Return values of the output as they are compared: those that may be in any order are sorted.
+
+        Parameters
+        ----------
+        values : ndarray
+            The output of a kernel.
+
+        Returns
+        -------
+        ndarray
+            Of the same shape.
+        """
         if self.unordered is None:
             return values
         ordered = values.copy()
@@ -124,7 +135,18 @@ class Case:
         return ordered
 
     def value(self, name: str) -> Any:
-        """Return the value of the argument of this name."""
+        """Return the value of an argument.
+
+        Parameters
+        ----------
+        name : str
+            The name of the parameter.
+
+        Returns
+        -------
+        ndarray or NumPy scalar
+            The value.
+        """
         return next(a.value for a in self.arguments if a.name == name)
 
 
@@ -147,10 +169,17 @@ class PartialReference:
 
 @dataclass(frozen=True)
 class Mistake:
-    """The output of a kernel with one common mistake, and the sentence that names the mistake.
+    """The output of a kernel with one common mistake.
 
-    `share` of the wrong points must have these values. It is lower for a mistake that comes with others, such
-    as one in the halo of each block.
+    Attributes
+    ----------
+    values : ndarray of float64
+        The output, in the order of the reference; NaN for points that the kernel does not write.
+    description : str
+        The sentence that names the mistake.
+    share : float
+        The share of the wrong points, 0 to 1, that must have these values. It is lower for a mistake that
+        comes with others, such as one in the halo of each block.
     """
 
     values: npt.NDArray[np.float64]
@@ -183,7 +212,17 @@ class Read:
 def random_values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
     """Return uniform random numbers from -1 to 1.
 
-    Without `rng` the result is a broadcast array of one element, which takes no memory.
+    Parameters
+    ----------
+    rng : numpy.random.Generator or None
+        Draws the numbers. With None the result is a broadcast array of one element, which takes no memory.
+    shape : tuple of int
+        The shape of the array.
+
+    Returns
+    -------
+    ndarray of float32
+        The numbers.
     """
     if rng is None:
         return np.broadcast_to(np.float32(0.5), shape)
@@ -199,10 +238,21 @@ def no_values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.f
 def gamma(operations: int) -> float:
     """Return gamma_n = n u / (1 - n u), the constant of float32 rounding error bounds, with u = 2**-24.
 
-    If no path from an input to the result passes more than n roundings, the result differs from the
-    exact one by at most gamma_n times the same expression in absolute values, whatever the order of
-    its additions and whether or not multiply-adds are fused: N. J. Higham, Accuracy and Stability of
-    Numerical Algorithms, 2nd ed. (SIAM, 2002), Lemma 3.1 and section 3.1.
+    Parameters
+    ----------
+    operations : int
+        The largest number n of roundings on a path from an input to the result.
+
+    Returns
+    -------
+    float
+        The largest relative error.
+
+    Notes
+    -----
+    The result differs from the exact one by at most gamma_n times the same expression in absolute values,
+    whatever the order of its additions and whether or not multiply-adds are fused: N. J. Higham, Accuracy and
+    Stability of Numerical Algorithms, 2nd ed. (SIAM, 2002), Lemma 3.1 and section 3.1.
     """
     return operations * UNIT_ROUNDOFF / (1.0 - operations * UNIT_ROUNDOFF)
 

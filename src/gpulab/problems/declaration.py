@@ -95,12 +95,39 @@ class Size:
 
     @classmethod
     def fixed(cls, extent: int) -> Size:
-        """Return a size that has the same extent in every launch."""
+        """Return a size that has the same extent in every launch.
+
+        Parameters
+        ----------
+        extent : int
+            The extent.
+
+        Returns
+        -------
+        Size
+            The size.
+        """
         return cls(extent, extent, extent)
 
     @classmethod
     def among(cls, *extents: int) -> Size:
-        """Return a size that has one of some extents, such as powers of two; the largest one is timed."""
+        """Return a size that has one of some extents, such as powers of two.
+
+        Parameters
+        ----------
+        *extents : int
+            The legal extents. The largest one is timed.
+
+        Returns
+        -------
+        Size
+            The size.
+
+        Raises
+        ------
+        ProblemError
+            If there is no extent.
+        """
         line = CodeLine.of_caller()
         if not extents:
             raise ProblemError(f"{line}: a size needs at least one extent.")
@@ -108,11 +135,35 @@ class Size:
         return cls(legal[-1], legal[0], legal[-1], extents=legal, line=line)
 
     def accepts(self, extent: int) -> bool:
-        """Return True if an extent is legal."""
+        """Return True if an extent is legal.
+
+        Parameters
+        ----------
+        extent : int
+            The extent.
+
+        Returns
+        -------
+        bool
+            True if it is between the limits, or one of `extents` if these are given.
+        """
         return extent in self.extents if self.extents else self.smallest <= extent <= self.largest
 
     def nearest(self, extent: int, multiple: int = 1) -> int:
-        """Return a legal extent that is near a number and a multiple of `multiple`, at least one of it."""
+        """Return a legal extent near a number.
+
+        Parameters
+        ----------
+        extent : int
+            The number.
+        multiple : int
+            The extent is a multiple of this number if a legal one is.
+
+        Returns
+        -------
+        int
+            The first legal extent from `extent` on, or the last one.
+        """
         if self.extents:
             legal = [each for each in self.extents if each % multiple == 0] or self.extents
             return next((each for each in legal if each >= extent), legal[-1])
@@ -124,8 +175,14 @@ class Size:
 class DeclaredParameter:
     """An argument of the kernel.
 
-    dtype: NumPy's name of its type, or of its elements. c_type: its type in C, if that is not the one of
-    dtype, such as "float4" for four floats at the end of the shape.
+    Attributes
+    ----------
+    name : str
+        The name of the parameter.
+    dtype : str
+        NumPy's name of its type, or of the type of its elements.
+    c_type : str
+        The type in C, if it is not that of `dtype`, such as "float4" for four floats at the end of the shape.
     """
 
     name: str
@@ -195,14 +252,27 @@ class Input(DeclaredParameter):
 
     @property
     def parameter(self) -> str:
+        """The parameter's declaration in C."""
         return f"const {self.c_type}* {self.name}"
 
     def draw(
         self, rng: np.random.Generator | None, shape: Shape, named: Mapping[str, Any] = NOTHING
     ) -> npt.NDArray[Any]:
-        """Return random values; without `rng` an array of one value that takes no memory.
+        """Return random values.
 
-        named: sizes and the arguments before this one, which `values` may take by their names.
+        Parameters
+        ----------
+        rng : numpy.random.Generator or None
+            Draws the values. With None the result is an array of one value, which takes no memory.
+        shape : tuple of int
+            The extents of the array.
+        named : mapping of str to object
+            Sizes and the arguments before this one, which `values` may take by their names.
+
+        Returns
+        -------
+        ndarray
+            Elements of type `dtype`.
         """
         if self.values is None and self.dtype == "float32":
             return random_values(rng, shape)
@@ -258,12 +328,24 @@ class Output(DeclaredParameter):
 
     @property
     def parameter(self) -> str:
+        """The parameter's declaration in C."""
         return f"{self.c_type}* {self.name}"
 
     def make(
         self, rng: np.random.Generator | None, shape: Shape, named: Mapping[str, Any] = NOTHING
     ) -> npt.NDArray[Any]:
-        """Return the array before the launch; its values have a meaning only if there is an `initial`."""
+        """Return the array before the launch.
+
+        Parameters
+        ----------
+        rng, shape, named
+            As for `Input.draw`.
+
+        Returns
+        -------
+        ndarray
+            Elements of type `dtype`. Without `initial` their values have no meaning.
+        """
         if self.initial is None:
             return np.empty(shape, self.dtype)
         if callable(self.initial):
@@ -302,12 +384,23 @@ class Scalar(DeclaredParameter):
 
     @property
     def parameter(self) -> str:
+        """The parameter's declaration in C."""
         return f"{self.c_type} {self.name}"
 
     def draw(self, rng: np.random.Generator | None, named: Mapping[str, Any] = NOTHING) -> Any:
-        """Return a random value; without `rng` one in the middle of the range.
+        """Return a random value.
 
-        named: sizes and the arguments before this one, which `values` may take by their names.
+        Parameters
+        ----------
+        rng : numpy.random.Generator or None
+            Draws the value. With None it is the middle of the range.
+        named : mapping of str to object
+            Sizes and the arguments before this one, which `values` may take by their names.
+
+        Returns
+        -------
+        NumPy scalar
+            Of type `dtype`.
         """
         kind = np.dtype(self.dtype).type
         if callable(self.values):

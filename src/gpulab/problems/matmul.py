@@ -309,16 +309,19 @@ def _mistakes(b: Matrix, c: Matrix) -> Iterator[Mistake]:
     p, n = b.shape
     m = len(c)
     yield Mistake((c @ b).T.reshape(m, n), "the result is stored transposed: column-major means a[i + n*j]")
+
     if p > 1:
         yield Mistake(c[:, :-1] @ b[:-1], "the last k is left out of the sums")
         yield Mistake(c[:, 1:] @ b[1:], "the first k (k = 0) is left out of the sums")
         yield Mistake(c[:, -1:] @ b[-1:], "only the last k is in the sums: add to the sum, do not assign it")
     if n < p:
         yield Mistake(c[:, :n] @ b[:n], "the loop over k ends at n, not at p")
+
     yield from _layout_mistakes(b, c)
     yield Mistake(2 * (c @ b), "every product is added twice")
     yield Mistake(-(c @ b), "the products are subtracted but must be added")
     yield from _square_mistakes(b, c)
+
     for width in STRIPS:
         if width < p:
             yield from _strip_mistakes(b, c, width)
@@ -368,12 +371,14 @@ def _strip_mistakes(b: Matrix, c: Matrix, width: int) -> Iterator[Mistake]:
         c @ b[k % width], "every strip uses the first columns of b: its index does not move along k"
     )
     yield Mistake(c[:, k // width * width] @ b, "every strip has its first value of c only")
+
     if len(b) % width == 0 and b.shape[1] % width == 0:
         yield from _index_mistakes(b, c, width)
     if last + width > len(b):
         yield Mistake(
             c[:, :last] @ b[:last], f"the values of k after the last whole strip of {width} are left out"
         )
+
     used = k % width < width - 1
     yield Mistake(c[:, used] @ b[used], "the last value of every strip is left out of the sums")
     used = k % width < width // 2
@@ -401,10 +406,12 @@ def _index_mistakes(b: Matrix, c: Matrix, width: int) -> Iterator[Mistake]:
     p, n = b.shape
     m, strips = len(c), p // width
     sums = b.reshape(strips, width, n).sum(axis=1)
+
     lanes = c.reshape(m, strips, width)[:, :, np.arange(n) % width]
     yield Mistake(
         np.einsum("sn,msn->mn", sums, lanes), "the strip is read at the thread's own number, not at k"
     )
+
     turned_b = b.reshape(strips, width, n // width, width).transpose(0, 3, 2, 1).reshape(p, n)
     yield Mistake(c @ turned_b, "the tile of b is read with its two indices exchanged")
     own_row = b.reshape(strips, width, n)[:, np.arange(n) % width, np.arange(n)]
@@ -412,6 +419,7 @@ def _index_mistakes(b: Matrix, c: Matrix, width: int) -> Iterator[Mistake]:
         c.reshape(m, strips, width).sum(axis=2) @ own_row,
         "a thread uses one value of b in a whole tile: in its load, let tx run along i and ty along k",
     )
+
     if m % width == 0:
         turned_c = c.reshape(m // width, width, strips, width).transpose(0, 3, 2, 1).reshape(m, p)
         yield Mistake(turned_c @ b, "the tile of c is read with its two indices exchanged")

@@ -128,7 +128,12 @@ class PublishedRow:
 
 
 def sources() -> Mapping[str, Source]:
-    """Return every table by its key.
+    """Return all published tables.
+
+    Returns
+    -------
+    mapping of str to Source
+        The tables by their keys.
 
     Examples
     --------

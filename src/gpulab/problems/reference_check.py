@@ -14,7 +14,7 @@ from gpulab.problems.declared_function import DeclaredFunction
 __all__ = ["as_output", "as_outputs", "check_plausible", "reference_values"]
 
 LARGEST_EXACT = 2**53  # integer; float64 has all that are smaller
-MANY_ELEMENTS = 8  # of an output, for a statement about all of its values
+MANY_ELEMENTS = 8  # fewest elements of an output for a statement about all of its values
 
 
 def reference_values(arguments: Sequence[Argument]) -> dict[str, Any]:

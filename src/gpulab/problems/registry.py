@@ -31,7 +31,7 @@ __all__ = [
     "use_problem_text",
 ]
 
-GROUP = __name__.rpartition(".")[0]  # of entry points: the name of this package
+GROUP = __name__.rpartition(".")[0]  # group of entry points: the name of this package
 PROBLEM_FILE = "problem.py"
 
 _FILES: dict[str, tuple[str, Mapping[str, Problem]]] = {}  # text and problems of each file that was loaded
@@ -74,7 +74,13 @@ def problem(name: str) -> Problem:
 
 
 def problem_names() -> tuple[str, ...]:
-    """Return the problem names that a kernel cell's header accepts before the dot."""
+    """Return the problem names that a kernel cell's header accepts before the dot.
+
+    Returns
+    -------
+    tuple of str
+        Those of installed packages, then those of the current lab.
+    """
     return tuple(dict.fromkeys([*_installed()[0], *(name for file in _lab_files() for name in _read(file))]))
 
 

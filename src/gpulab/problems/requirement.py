@@ -140,13 +140,35 @@ class Requirement:
         return self.at_least is not None
 
     def limit(self, block: Block, tile: Block) -> float:
-        """Return the limit for a launch; a factor if the requirement is relative."""
+        """Return the limit for a launch.
+
+        Parameters
+        ----------
+        block, tile : tuple of int
+            The geometry of the launch, as (x, y, z).
+
+        Returns
+        -------
+        float
+            In the unit of the metric; a factor if the requirement is relative.
+        """
         limit = self.at_most if self.at_least is None else self.at_least
         assert limit is not None
         return limit(block, tile) if callable(limit) else limit
 
     def title(self, work_unit: str) -> str:
-        """Return the name of the metric. work_unit: of the problem, in the plural."""
+        """Return the name of the metric with its unit.
+
+        Parameters
+        ----------
+        work_unit : str
+            The name of the problem's units of work, in the plural.
+
+        Returns
+        -------
+        str
+            As students read it.
+        """
         if self.metric:
             return self.metric
         if self.measure in METRICS:
@@ -155,7 +177,7 @@ class Requirement:
         return f"{self.measure.replace('_', ' ') if '__' not in self.measure else self.measure} per {per}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle: without functions, which may be such that cannot be pickled."""
+        """Return the state to pickle, without functions, because some cannot be pickled."""
         state = dict(self.__dict__)
         for name in ("at_most", "at_least"):
             if callable(state[name]):

@@ -20,19 +20,23 @@ IN_INTERFACE = True  # see `CodeLine.of_caller`
 
 # Points along each axis of the launch that is counted, at least, by the number of axes.
 COUNTED_POINTS: Mapping[int, int] = {1: 4096, 2: 64, 3: 32}
-MOST_COUNTED_THREADS = 1 << 20  # of the launch that is counted, if smaller extents are legal
-MOST_THREADS = 1024  # of a block; CUDA C++ Programming Guide
-MOST_SHARED = 227 * 1024  # bytes of shared memory of a block, on GPUs of compute capability 9.0 and 10.0
-MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # of a grid, on each axis; CUDA C++ Programming Guide
-UNGRIDDED = 67  # extent, at most, of a size that is on no axis of the grid, in a check
-SEVERAL_POINTS = 37  # extent of a launch of several blocks, at least
-FEWEST_SHAPES = 3  # of a check, if the problem has as many
-CHANGE = 64  # multiples by which a size is changed to see which axis of the grid changes with it
+MOST_COUNTED_THREADS = 1 << 20  # threads of the launch that is counted, if smaller extents are legal
+MOST_THREADS = 1024  # threads of a block; CUDA C++ Programming Guide
+MOST_SHARED = 227 * 1024  # bytes of shared memory of a block; compute capability 9.0 and 10.0
+MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # blocks on each axis of a grid; CUDA C++ Programming Guide
+UNGRIDDED = 67  # largest extent in a check of a size that is on no axis of the grid
+SEVERAL_POINTS = 37  # smallest extent of a launch of several blocks
+FEWEST_SHAPES = 3  # shapes of a check, if the problem has as many
+CHANGE = 64  # multiples by which a size is changed to find the axis of the grid that changes with it
 FEW_POINTS = 7  # extent of a launch smaller than a block
 
 
 class ProblemShapes:
-    """The part of a problem that knows its sizes; `Problem` declares the attributes."""
+    """The part of a problem that knows its sizes; `Problem` describes the attributes.
+
+    A parameter `shape` has the extents of the sizes, in the order of `axes`. `block` has the threads of a
+    block and `tile` the output points of a thread, as (x, y, z).
+    """
 
     name: str
     line: CodeLine
@@ -91,9 +95,9 @@ class ProblemShapes:
         return self._resolved(self._output.shape, shape, self._output.line)
 
     def extents(self, shape: Shape) -> Block:
-        """Return the output points on each grid axis.
+        """Return the output points on the axes (x, y, z) of the grid.
 
-        The grid is `ceil(extent / (block * tile))` on each axis, and 1 on an axis whose tile is 0.
+        The grid is ``ceil(extent / (block * tile))`` on each axis, and 1 on an axis whose tile is 0.
         """
         if self._extents is None:
             extents = self.output_shape(shape)[::-1][self._output.is_vector :]
@@ -103,7 +107,7 @@ class ProblemShapes:
         return x, y, z
 
     def grid(self, shape: Shape, block: Block, tile: Block) -> Block:
-        """Return the blocks of the grid on each axis."""
+        """Return the blocks of the grid on the axes (x, y, z)."""
         if self._grid is None:
             x, y, z = (
                 -(-extent // (threads * points)) if points else 1
@@ -144,7 +148,7 @@ class ProblemShapes:
         return tuple(found)
 
     def block_points(self, block: Block, tile: Block) -> Shape:
-        """Return for each size the points that a block computes along it; 1 for a size on no grid axis."""
+        """Return the points that a block computes along each size; 1 for a size on no axis of the grid."""
         return tuple(1 if axis is None else block[axis] * max(tile[axis], 1) for axis in self.grid_axes)
 
     def shape_multiples(self, variant: str, block: Block, tile: Block) -> Shape:
@@ -156,10 +160,11 @@ class ProblemShapes:
         )
 
     def check_shapes(self, variant: str, block: Block, tile: Block) -> tuple[Shape, ...]:
-        """Return the shapes that `verify` runs: few, and such that errors at block and tile edges show.
+        """Return the few shapes that `verify` runs, on which errors at the edges of blocks and tiles show.
 
-        By default several blocks and a remainder, less than a block, a few points more than a block, and
-        whole blocks; only whole blocks for a step that needs no guard. In each, extents differ.
+        By default they have several blocks and a remainder, less than a block, a few points more than a
+        block, and whole blocks; for a step that needs no guard, whole blocks only. The extents of a shape
+        differ.
         """
         points = self.block_points(block, tile)
         if self.variants[variant].whole_blocks:
@@ -201,7 +206,7 @@ class ProblemShapes:
         return self.nearest_shape(self.timing_size, multiples)
 
     def nearest_shape(self, shape: Sequence[int], multiples: Sequence[int]) -> Shape:
-        """Return a legal shape near some extents, of multiples of some numbers."""
+        """Return a legal shape near another one whose extents are multiples of `multiples`."""
         axes = zip(self.sizes.values(), shape, multiples, strict=True)
         return tuple(size.nearest(extent, multiple) for size, extent, multiple in axes)
 

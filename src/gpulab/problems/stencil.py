@@ -377,6 +377,7 @@ def _two_step_mistakes(fac: float, A0: Field) -> Iterator[Mistake]:
 def _mistakes(fac: float, A0: Field) -> Iterator[Mistake]:
     """Yield mistakes of `(sum of the six neighbours of A0) - 6 * A0 / (fac * fac)`, one by one."""
     weight = 6.0 / (fac * fac)
+
     for wrong, description in (
         (6.0 / fac, "the values are those of 6 * A0 / fac: divide by fac * fac"),
         (
@@ -393,6 +394,7 @@ def _mistakes(fac: float, A0: Field) -> Iterator[Mistake]:
         *((whole, WHOLE_WEIGHT) for whole in (float(int(weight)), float(6 // int(fac * fac)))),
     ):
         yield Mistake(_padded(A0, _six_neighbours(A0) - wrong * A0[INNER]), description)
+
     yield Mistake(A0, "the output is a copy of the input")
     yield from _neighbour_mistakes(A0, weight)
     yield from _frame_mistakes(A0, _padded(A0, _six_neighbours(A0) - weight * A0[INNER]), weight)
@@ -480,6 +482,7 @@ def _frame_mistakes(A0: Field, right: Field, weight: float) -> Iterator[Mistake]
     for name, stays in (("z - 1", below[:1] - below), ("z + 1", above[:1] - above)):
         description = f"the frame at {name} stays that of the first round: does it roll?"
         yield Mistake(_padded(A0, right[INNER] + stays), description)
+
     two_below = np.concatenate([below[:1], below[:-1]])
     two_above = np.concatenate([above[1:], above[-1:]])
     for name, right_one, shift in (
@@ -491,6 +494,7 @@ def _frame_mistakes(A0: Field, right: Field, weight: float) -> Iterator[Mistake]
             "wrong time?"
         )
         yield Mistake(_padded(A0, right[INNER] + shift), description, MOST_POINTS)
+
     stale = _six_neighbours(A0) - weight * A0[1:2, 1:-1, 1:-1]
     yield Mistake(_padded(A0, stale), "the centre stays that of the first frame: does it roll?")
     for step, name in ((1, "z + 1"), (-1, "z - 1")):

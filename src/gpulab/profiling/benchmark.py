@@ -90,7 +90,22 @@ class Benchmark:
     def from_samples(
         cls, samples_ms: Sequence[float], provenance: Provenance, **conditions: Any
     ) -> Benchmark:
-        """Return the statistics of at least one sample. conditions: the attributes after `provenance`."""
+        """Compute the statistics of samples.
+
+        Parameters
+        ----------
+        samples_ms : sequence of float
+            Milliseconds of at least one launch.
+        provenance : Provenance
+            The origin of the samples.
+        **conditions
+            The attributes after `provenance`, such as `clock_mhz`.
+
+        Returns
+        -------
+        Benchmark
+            The samples with their median and percentiles.
+        """
         low = high = statistics.median(samples_ms)
         if len(samples_ms) > 1:
             low, *_, high = statistics.quantiles(samples_ms, n=5, method="inclusive")
@@ -102,7 +117,13 @@ class Benchmark:
         return self.p80_ms - self.p20_ms
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; `from_dict` reads it."""
+        """Return plain data for JSON, which `from_dict` reads.
+
+        Returns
+        -------
+        dict
+            The attributes by name.
+        """
         return {
             "median_ms": self.median_ms,
             "p20_ms": self.p20_ms,
@@ -116,7 +137,18 @@ class Benchmark:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Benchmark:
-        """Return the benchmark that `as_dict` described."""
+        """Return the benchmark that `as_dict` described.
+
+        Parameters
+        ----------
+        data : dict
+            The result of `as_dict`.
+
+        Returns
+        -------
+        Benchmark
+            The benchmark.
+        """
         return cls.from_samples(
             data["samples_ms"],
             Provenance(**data["provenance"]),

@@ -220,8 +220,22 @@ def published_ceilings(spec: GpuSpec, tensor_types: Iterable[str] = ()) -> tuple
 class _Microbenchmark:
     """A kernel that saturates one level of a GPU.
 
-    work: bytes or operations of a launch; work_per_thread: the same for each of its threads. args: without
-    the array of clocks, which comes last. blocks: size of the grid; 0 for as many as are resident at once.
+    Attributes
+    ----------
+    level : str
+        The level, as in `Ceiling`.
+    name : str
+        The name of the benchmark, as in `Ceiling`.
+    kernel : Kernel
+        The compiled kernel.
+    args : sequence
+        Its arguments without the last one, the array of clocks.
+    description : str
+        The conditions of the measurement, for the provenance.
+    work, work_per_thread : float
+        Bytes or operations of a launch, or of each of its threads; the other one is 0.
+    blocks : int
+        Blocks of the grid; 0 for as many as are resident at once.
     """
 
     level: Level

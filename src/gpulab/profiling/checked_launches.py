@@ -21,8 +21,8 @@ from gpulab.verification.inputs import bits_of, place_arguments, poison_of, pois
 
 __all__ = ["CheckedLaunches"]
 
-POISONED_BYTES = 4  # of an element; a smaller one may by chance have the bits of one that was never written
-SAMPLED_SLICES = 4  # of the output along its first axis, beside those next to changed inputs
+POISONED_BYTES = 4  # smallest element with poison; a smaller one may have the poison's bits by chance
+SAMPLED_SLICES = 4  # slices of the output along its first axis, besides those next to changed inputs
 
 
 class CheckedLaunches:
@@ -121,10 +121,12 @@ class CheckedLaunches:
         got = in_order(np.concatenate([np.asarray(self.device.asnumpy(part)) for part in some]))
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are expected values here
             right = np.abs(got - reference.expected) <= reference.tolerance
+
         untouched = bits_of(got) == poison_of(got.dtype)
         if initial is not None:
             untouched = bits_of(got) == bits_of(np.asarray(self.device.asnumpy(initial))[indices])
         wrong = np.where(reference.written, ~right, ~untouched)
+
         size = self.problem.format_shape(self.launch.shape)
         if wrong.any():
             first = tuple(int(n) for n in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
@@ -135,6 +137,7 @@ class CheckedLaunches:
                 f"on a timed launch, {size}: the value at {where} is wrong: expected "
                 f"{reference.expected[first]:.6g}, got {got[first]:.6g}"
             )
+
         if initial is not None or output.dtype.itemsize < POISONED_BYTES:
             return ""  # an element may rightly have the bits from before the launch
         written = int(output.size) - int((bits_of(output) == poison_of(output.dtype)).sum())

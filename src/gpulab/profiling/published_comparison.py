@@ -26,8 +26,16 @@ _BY_HEADER = "TILE_Z"
 class PublishedComparison:
     """A published row, and the points of a kernel at the same size and geometry.
 
-    modelled: for the GPU of the row. measured: on this session's GPU, if there is one. error: why the
-    kernel was not modelled.
+    Attributes
+    ----------
+    row : PublishedRow
+        The published row.
+    modelled : Point or None
+        The point on the GPU of the row.
+    measured : Point or None
+        The point on this session's GPU; None on the simulator.
+    error : str
+        The reason why the kernel was not modelled; "" if it was.
     """
 
     row: PublishedRow

@@ -23,7 +23,28 @@ __all__ = ["CappedKernel", "capped_kernels"]
 class CappedKernel:
     """One kernel with one limit on registers, or the reason why it has no time.
 
-    cap: the limit, 0 for none. blocks: of the grid. tile_z: frames of a piece of the z axis, 0 for all.
+    Attributes
+    ----------
+    variant : str
+        The step.
+    block : tuple of int
+        Threads of a block.
+    tile_z : int
+        Frames of a piece of the z axis; 0 for the whole axis.
+    cap : int
+        The limit on registers per thread; 0 for none.
+    blocks : int
+        Blocks of the grid.
+    spill_bytes : int
+        Bytes that a thread spills.
+    residency : Residency or None
+        Registers, resident blocks and waves.
+    profile : Profile or None
+        The modelled launch.
+    measured : Benchmark or None
+        The measured time; None on the simulator.
+    error : str
+        The reason why there is no time; "" if there is one.
     """
 
     variant: str

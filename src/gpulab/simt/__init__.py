@@ -1,1 +1,1 @@
-"""The simulator: PTX in, executed threads out. Knows nothing of labs, notebooks or grades."""
+"""The simulator, which executes PTX on the CPU. It does not depend on labs, notebooks or grading."""

@@ -274,8 +274,8 @@ def _baseline_count(cell: KernelCell, step: str, count: CellCount, machine_count
 def preflight(kernel: Kernel, config: KernelConfig, device: Device) -> Verdict | None:
     """Return what the simulator finds wrong with a kernel before a GPU runs it; None if it finds nothing.
 
-    A GPU does not detect a read just outside an array, nor a race that its schedule happens to win. It cannot
-    stop a kernel that never ends, and a fault costs it the context with all arrays.
+    A GPU does not detect a read just outside an array, nor a race that happens to give the right values. It
+    cannot stop a kernel that never ends, and a fault destroys its context with all arrays.
     """
     if not device.needs_own_process:
         return None

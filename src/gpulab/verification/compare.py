@@ -19,7 +19,7 @@ from gpulab.verification.wrong_places import WrongOutput, written_boundary
 
 __all__ = ["QUIETED_POISON", "compare", "compare_outputs"]
 
-FEW_BYTES = 16  # so many wrong bytes, and one in so many, may have the value of the poison by chance
+FEW_BYTES = 16  # wrong bytes that may equal the poison by chance, besides one in 16 of them
 LINE = 64  # elements of a row of the picture of an output with one axis
 # Poison after arithmetic, by the bytes of a floating-point element: the quiet bit is set.
 QUIETED_POISON = {2: 0x7FAD, 4: 0x7FEDBEEF, 8: 0x7FFDBEEF7FADBEEF}

@@ -218,6 +218,7 @@ class HazardMessages:
         """Return a sentence that says how to correct a race, or "" if a barrier is missing."""
         now = hazard.now
         site, other = self.sites[now.site], self.sites[before.site]
+
         if self.is_guess(hazard):
             return (
                 "In CUDA's memory model, a plain read that is concurrent with an atomic operation is a data "
@@ -225,11 +226,14 @@ class HazardMessages:
                 "relaxed load of a cuda::atomic_ref, or leave out the comparison. The results must be right "
                 "with any earlier value of the element."
             )
+
         if "cp" in (site.op, other.op) and (copy := self.copy_correction(hazard, before)):
             return copy
+
         lines = self.update_lines(hazard)
         if lines is not None:
             return self.lost_update(*lines)
+
         both_write = hazard.kind == "write_after_write" and "updates" not in (site.action, other.action)
         if both_write and site.line == other.line:
             return (

@@ -20,12 +20,12 @@ NOT_FINITE = (
 )
 
 MOST_COMPARED, MOST_LINES = 1 << 20, 200  # elements and lines of an array that lines are compared in
-SHARE_OF_MOVED = 0.9  # of the wrong points; the values at the end of an axis come from outside
+SHARE_OF_MOVED = 0.9  # share of the wrong points with moved values; the others lie at the end of an axis
 # Share of the wrong points that a misread input must explain. Values of random inputs agree by chance at less
 # than one point in 10,000, so a small share is a proof; a smaller one would name an effect, not the cause.
 SHARE_OF_MISREAD = 0.25
-DISTINCT_VALUES = 32  # of the reference, at least, for a comparison with values of other points
-FEWEST_WHOLE_FITS = 5  # of whole numbers, which agree by chance more often
+DISTINCT_VALUES = 32  # fewest different values of a reference that is compared with values of other points
+FEWEST_WHOLE_FITS = 5  # points; whole numbers agree by chance more often than others
 MOST_MISREADS = 2  # sentences about misread inputs in a hint
 
 
@@ -42,11 +42,13 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
         return "the kernel wrote no value; check its conditions and the array that it writes."
     if added:
         return "a value was added to the output's initial contents, which are undefined; assign it instead."
+
     fractions = not np.array_equal(output.case.expected, np.rint(output.case.expected))
     if not np.any(values):
         return "every value is 0; is a sum or a factor an int?" if fractions else "every value is 0."
     if fractions and not np.any(output.never) and np.array_equal(values, np.rint(values)):
         return "every value is a whole number; is a sum or a factor an int?"
+
     cause = _known_mistake(output)
     if output.case.unordered is not None:  # the place of a value says nothing
         return cause
@@ -56,6 +58,7 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
         cause = _moved(output) or _stored_elsewhere(output)
     if cause:
         return cause
+
     place, computed = place_of(output), output.computed
     sentences = [place] * bool(place) + (_misread(output) if varied else [])
     if not sentences and np.any(computed) and not np.any(np.isfinite(output.values[computed])):
@@ -142,10 +145,12 @@ def _misread(output: WrongOutput) -> list[str]:
     wrong = np.flatnonzero(output.computed)
     if got.size > MOST_COMPARED or not len(wrong):
         return []
+
     values, room = got.ravel()[wrong], 4 * case.tolerance.ravel()[wrong]
     whole = np.array_equal(values, np.rint(values))
     fewest = FEWEST_WHOLE_FITS if whole else 1
     distances = dict.fromkeys((1, 2, *(threads for threads in block if threads > 1)))
+
     found = []
     for read in output.problem.reads(case):
         for axis, name in enumerate(read.axes):
@@ -154,16 +159,15 @@ def _misread(output: WrongOutput) -> list[str]:
                     continue  # the same as a shorter distance in the other direction
                 try:
                     moved = read.output(np.roll(read.values, -distance, axis=axis)).ravel()[wrong]
-                except (
-                    ProblemError
-                ):  # the reference does not take these values, such as offsets that decrease
-                    continue
+                except ProblemError:
+                    continue  # the reference refuses such values, for example falling offsets
                 fits = np.flatnonzero(np.abs(values - moved) <= room)
                 if len(fits) >= max(fewest, SHARE_OF_MISREAD * len(wrong)):
                     direction = "high" if distance > 0 else "low"
                     index = f"an index {name}" if len(read.axes) > 1 else "an index"
                     text = f"{read.name} read with {index} that is {abs(distance)} too {direction}"
                     found.append((len(fits), fits[0], text))
+
     largest = sorted(found, key=lambda each: -each[0])[:MOST_MISREADS]
     # The first wrong point is nearest to the cause: later values may follow from it.
     return [

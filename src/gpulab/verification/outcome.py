@@ -71,6 +71,7 @@ class Outcome:
         """Return plain data for JSON; it has an `error` if the cell cannot be checked as requested."""
         header = self.cell.header
         config = header if isinstance(header, KernelConfig) else None
+
         data: dict[str, Any] = {
             "correct": self.correct,
             "findings": [],
@@ -83,6 +84,7 @@ class Outcome:
             data |= self.result.as_dict()
         if self.refused:
             data["error"] = self.refused
+
         return data | {
             "name": header.name,
             "problem": config.problem.name if config else None,

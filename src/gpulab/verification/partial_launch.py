@@ -24,7 +24,7 @@ __all__ = ["Index", "PartialLaunch", "blocks_that_write"]
 PATTERN_PAGES = 256  # an input repeats after at least as many pages, and after at most twice as many
 SEARCH_PARTS = 16  # parts of the grid that a search runs one after the other
 
-Index = tuple[int, ...]  # of an output element, in array order
+Index = tuple[int, ...]  # index of an output element, in array order
 
 
 class PartialLaunch:

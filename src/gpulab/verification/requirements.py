@@ -100,8 +100,16 @@ def number_text(value: float) -> str:
 class Technique:
     """The requirements of one step, checked on one launch.
 
-    name: of the step, such as "stencil.opt_1". unchecked: sentences about requirements that are relative to a
-    kernel that is not there.
+    Attributes
+    ----------
+    name : str
+        The step, such as "stencil.opt_1".
+    shape : tuple of int
+        The problem's size.
+    results : tuple of RequirementResult
+        The outcomes of the requirements.
+    unchecked : tuple of str
+        Sentences about requirements that are relative to a kernel that is not there.
     """
 
     name: str
@@ -242,6 +250,8 @@ def _words(site: SiteCount, count: Count) -> float:
 
 # A measure returns the metric of one launch and the share of each source line in it.
 Measure = Callable[[_Traffic, str], tuple[float, Mapping[int, float]]]
+# Some of the accesses of a launch, given the name of an array, each with its counts.
+Accesses = Callable[[_Traffic, str], "Iterable[tuple[SiteCount, Count]]"]
 
 
 def _global_loads(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
@@ -275,33 +285,26 @@ def _memory_accesses(traffic: _Traffic, _array: str) -> tuple[float, Mapping[int
     return sum(accesses.values()), accesses
 
 
-def _sectors_per_request(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
-    """Sectors that loads of global memory touch per 32 active threads.
+def _sectors_per_warp(accesses: Accesses) -> Measure:
+    """Return a measure: the sectors that some accesses touch per 32 active threads.
 
     For requests of whole warps, this is the number of sectors of a request. Requests of a part of a warp
     touch fewer sectors, but more of them are needed.
     """
-    by_line: dict[int, float] = {}
-    threads = sectors = 0
-    for site, count in traffic.loads("global", array):
-        threads, sectors = threads + count.threads, sectors + count.units
-        line, ratio = site.access.line, WARP * count.units / max(count.threads, 1)
-        by_line[line] = max(by_line.get(line, 0.0), ratio)
-    return WARP * sectors / max(threads, 1), by_line
+
+    def measure(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
+        by_line: dict[int, float] = {}
+        threads = sectors = 0
+        for site, count in accesses(traffic, array):
+            threads, sectors = threads + count.threads, sectors + count.units
+            line, ratio = site.access.line, WARP * count.units / max(count.threads, 1)
+            by_line[line] = max(by_line.get(line, 0.0), ratio)
+        return WARP * sectors / max(threads, 1), by_line
+
+    return measure
 
 
-def _sectors_per_store(traffic: _Traffic, _array: str) -> tuple[float, Mapping[int, float]]:
-    """Sectors that stores to global memory touch per 32 active threads."""
-    by_line: dict[int, float] = {}
-    threads = sectors = 0
-    for site, count in traffic.stores("global"):
-        threads, sectors = threads + count.threads, sectors + count.units
-        line, ratio = site.access.line, WARP * count.units / max(count.threads, 1)
-        by_line[line] = max(by_line.get(line, 0.0), ratio)
-    return WARP * sectors / max(threads, 1), by_line
-
-
-def _total(accesses: Callable[[_Traffic, str], Iterable[tuple[SiteCount, Count]]], count: str) -> Measure:
+def _total(accesses: Accesses, count: str) -> Measure:
     """Return a measure: one count of some accesses, per unit of work."""
 
     def measure(traffic: _Traffic, array: str) -> tuple[float, Mapping[int, float]]:
@@ -359,8 +362,8 @@ MEASURES: Mapping[str, Measure] = {
     # Outputs of one frame where there are several.
     "outputs_per_thread": _figure(lambda traffic: traffic.work / traffic.threads),
     "outputs_per_block": _figure(lambda traffic: traffic.block_outputs),
-    "sectors_per_request": _sectors_per_request,
-    "sectors_per_store": _sectors_per_store,
+    "sectors_per_request": _sectors_per_warp(_loads),
+    "sectors_per_store": _sectors_per_warp(_stores),
     "sectors_loaded": _total(_loads, "units"),
     "sectors_stored": _total(_stores, "units"),
     "load_requests": _total(_loads, "executions"),

@@ -149,11 +149,7 @@ class _Snapshot:
 
     def __init__(self, memory: Memory, arrays: Sequence[Allocation]) -> None:
         self.memory = memory
-        self.saved = {
-            a.address: (a.host, a.host.copy(), memory.unwritten_bytes(a.address))
-            for a in arrays
-            if a.host is not None
-        }
+        self.saved = {a.address: (a.host, a.host.copy(), memory.unwritten_bytes(a.address)) for a in arrays}
 
     def restore(self) -> None:
         """Give the arrays the values that they had before the launch."""

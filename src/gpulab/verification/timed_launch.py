@@ -1,11 +1,11 @@
 """The values of a sample of blocks at the size that is timed.
 
 A kernel could be correct at the small sizes of a check only. Simulating a whole launch at the size that is
-timed would take too long, so some blocks of it run. What they write must be right, and it must be all that
-they owe:
+timed would take too long, so some blocks of it run. The values that they write must be right, and they must
+write all points that are theirs:
 
 - The sample consists of columns: all blocks at one position (x, y) of the grid. By the block and tile of the
-  header, a column owes the points of its box of the output.
+  header, a column must write the points of its box of the output.
 - A kernel may distribute the points in another way, such as a loop over tiles. Points that a column left out
   are therefore looked for in the columns around it, and then in the whole grid.
 - Values are compared at random points of each box and at points that the blocks wrote elsewhere.
@@ -45,9 +45,7 @@ LARGEST_COLUMN = 1 << 28  # units of work; a size with more work in a column is 
 WHOLE_WORK = 1 << 20  # units of work, or elements of an array, of a whole launch; a larger size is halved
 COMPARED_POINTS, COMPARED_WORK = 1 << 14, 1 << 18  # upper bounds for a box; work as the problem counts it
 SEARCHED_POINTS = 8  # points that a search in the whole grid looks for
-SEARCHED_ELEMENTS = (
-    1 << 24
-)  # of the output, in whole slices, that are searched for stores outside of the boxes
+SEARCHED_ELEMENTS = 1 << 24  # elements, in whole slices, that are searched for stores outside of the boxes
 POINTS_ELSEWHERE = 64  # points that are compared outside of the boxes
 
 Column = tuple[int, int]  # position (x, y) in the grid
@@ -124,9 +122,9 @@ def _repeated_stores(count: CellCount) -> str:
 
 
 def _affordable(launch: LaunchConfig, limits: Limits, most: int) -> LaunchConfig:
-    """Return the launch, with extents halved until there is at most so much work in what has to run.
+    """Return the launch, with extents halved until the part that has to run has at most `most` units of work.
 
-    That is a column of the grid, or the whole launch of a problem whose blocks cannot be checked alone.
+    This part is a column of the grid, or the whole launch of a problem whose blocks cannot be checked alone.
     """
     config, shape = launch.config, launch.shape
     problem = config.problem
@@ -199,7 +197,7 @@ class _SampledColumns(PartialLaunch):
         if not never:
             return []
         self.first = self._mismatch(never[0])
-        total = sum(self._bits[self._owed(column)].size for column in self._columns)
+        total = sum(self._bits[self._required(column)].size for column in self._columns)
         about = len(missing) * len(never) // len(wanted)
         reason = (
             f"{self.size}: no block writes the point {self.problem.format_index(never[0])}; about {about:,} "
@@ -263,7 +261,7 @@ class _SampledColumns(PartialLaunch):
         shape = self.launch.shape
         return self.problem.work(shape) // self.problem.written_points(shape)
 
-    def _owed(self, column: Column) -> Box:
+    def _required(self, column: Column) -> Box:
         """Return those points of a column that a kernel must write."""
         parts = zip(self._box(column), self._must_write, strict=True)
         return tuple(
@@ -271,19 +269,19 @@ class _SampledColumns(PartialLaunch):
         )
 
     def _missing(self, columns: Sequence[Column]) -> npt.NDArray[np.int64]:
-        """Return the indices of owed points that are not written, one in each row."""
+        """Return the indices of required points that are not written, one in each row."""
         found = [np.empty((0, self.output.ndim), np.int64)]
         for column in columns:
-            owed = self._owed(column)
-            found.append(np.argwhere(self._bits[owed] == POISON) + [part.start for part in owed])
+            required = self._required(column)
+            found.append(np.argwhere(self._bits[required] == POISON) + [part.start for part in required])
         return np.concatenate(found)
 
     def _elsewhere(self) -> tuple[list[Index], list[Index]]:
         """Return points that were written outside of the boxes, and points of the boundary."""
         boxes = [self._box(column) for column in self._columns]
         written = sum(np.count_nonzero(self._bits[box] != POISON) for box in boxes)
-        owed = [self._bits[self._owed(column)] for column in self._columns]
-        inside = sum(np.count_nonzero(part != POISON) for part in owed)
+        required = [self._bits[self._required(column)] for column in self._columns]
+        inside = sum(np.count_nonzero(part != POISON) for part in required)
         if self.stored <= written == inside:  # each point of a box was stored once, and no other one
             return [], []
 
@@ -311,7 +309,7 @@ class _SampledColumns(PartialLaunch):
     def _drawn_mesh(self, column: Column) -> list[npt.NDArray[np.int64]]:
         """Return indices of each axis of a box, at whose combinations values are compared."""
         points = min(COMPARED_POINTS, COMPARED_WORK // self._work_per_point)
-        mesh = [np.arange(part.start, part.stop) for part in self._owed(column)]
+        mesh = [np.arange(part.start, part.stop) for part in self._required(column)]
         shortest_first = sorted(range(len(mesh)), key=lambda axis: len(mesh[axis]))
         for left, axis in zip(range(len(mesh), 0, -1), shortest_first, strict=True):
             most = max(int(points ** (1 / left)), 1)

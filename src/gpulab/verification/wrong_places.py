@@ -18,7 +18,7 @@ __all__ = ["WrongOutput", "place_of", "written_boundary"]
 Mask = npt.NDArray[np.bool_]
 Frames = npt.NDArray[np.int64]  # indices along z
 
-MOST_RANGES = 3  # in a sentence
+MOST_RANGES = 3  # ranges that a sentence lists
 
 
 @dataclass(frozen=True)
@@ -364,6 +364,7 @@ def _written_ranges(output: WrongOutput) -> str:
     """Return the indices along x and y at which points are written, if the others were never written."""
     if not output.only_unwritten:
         return ""
+
     right = output.written & ~output.wrong
     box, present, missing = np.ones(right.shape, np.bool_), [], []
     for axis, name in enumerate(output.index_names[:-3:-1]):
@@ -374,6 +375,7 @@ def _written_ranges(output: WrongOutput) -> str:
         if np.any(unused):
             present.append(f"{name} = {_ranges(np.flatnonzero(used))}")
             missing.append(f"{name} = {_ranges(np.flatnonzero(unused))}")
+
     if not np.array_equal(right, output.written & box):
         return ""
     shorter = len(" ".join(missing)) <= len(" ".join(present))

@@ -111,6 +111,7 @@ def _listing(counts: LaunchReport, *, unfolded: bool) -> View:
         f'<i title="{escape(_TOOLTIPS[column])}">{"<br>".join(map(escape, _HEADERS[column]))}</i>'
         for column in columns
     )
+
     worst = max(counts.lines, key=lambda line: line.waste, default=None)
     if worst is not None and worst.waste <= 0:
         worst = next((line for line in counts.lines if line.accesses), None) if unfolded else None
@@ -119,6 +120,7 @@ def _listing(counts: LaunchReport, *, unfolded: bool) -> View:
         _row(line, {column: of_line[column] for column in columns}, counts, drawn, is_open=line is worst)
         for line, of_line in zip(counts.lines, figures, strict=True)
     ]
+
     html = (
         '<div class="gp-source"><div class="gp-rows">'
         f'<div class="gp-row gp-head"><span class="gp-figs"><span class="gp-no">line</span>{headers}</span>'
@@ -126,6 +128,7 @@ def _listing(counts: LaunchReport, *, unfolded: bool) -> View:
         f'{"".join(rows)}</div></div><div class="gp-line gp-dim">Colour: counted divided by ideal. '
         f"{swatches()}</div>"
     )
+
     executed = replace(counts, lines=tuple(line for line in counts.lines if line.warp_instructions))
     text = "\n".join("".join(piece for piece, _ in line).rstrip() for line in heat_text(executed))
     return View(html, text)

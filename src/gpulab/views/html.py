@@ -41,8 +41,13 @@ _SHORT = 16  # characters; a column without a longer cell holds names, which do 
 class View:
     """A piece of output as HTML and as plain text; IPython picks the form that its front end supports.
 
-    html: a fragment without the style sheet (`theme.STYLE`) and its frame; a report puts many fragments
-    into one `<div class="gpulab">`.
+    Attributes
+    ----------
+    html : str
+        A fragment without the style sheet (`theme.STYLE`) and its frame; a report puts many fragments into
+        one ``<div class="gpulab">``.
+    text : str
+        The same as plain text.
     """
 
     html: str = ""
@@ -61,25 +66,74 @@ class View:
 
 
 def stack(*views: View | None) -> View:
-    """Return views one below the other, without the empty ones."""
+    """Place views one below the other.
+
+    Parameters
+    ----------
+    *views : View or None
+        The views; None and empty ones are left out.
+
+    Returns
+    -------
+    View
+        All of them.
+    """
     shown = [view for view in views if view]
     return View("".join(view.html for view in shown), "\n".join(view.text for view in shown))
 
 
 def escape(text: object) -> str:
-    """Return text that is safe in HTML, also inside an attribute."""
+    """Replace the characters that have a meaning in HTML, as `html.escape` does.
+
+    Parameters
+    ----------
+    text : object
+        An object, whose text (`str`) is used.
+
+    Returns
+    -------
+    str
+        Text that is safe in HTML, also inside an attribute.
+    """
     return _escape(str(text), quote=True)
 
 
 def paragraph(text: str, *, dim: bool = False) -> View:
-    """Return a line of text."""
+    """Show a line of text.
+
+    Parameters
+    ----------
+    text : str
+        Plain text.
+    dim : bool
+        Use the colour of captions.
+
+    Returns
+    -------
+    View
+        The line.
+    """
     return View(f'<div class="gp-line{" gp-dim" if dim else ""}">{escape(text)}</div>', text)
 
 
 def note(hue: str, title: str, items: Iterable[str] = (), *, code: str = "") -> View:
-    """Return a box with a coloured edge: a title, a line for each item, then preformatted text.
+    """Show a box with a coloured edge: a title, a line for each item, then preformatted text.
 
-    hue: "good", "bad", "hint" or "plain".
+    Parameters
+    ----------
+    hue : {"good", "bad", "hint", "plain"}
+        The meaning of the box, which selects the colour of its edge.
+    title : str
+        The title.
+    items : iterable of str
+        The lines of a list below the title.
+    code : str
+        Text below the list that keeps its spaces and line breaks.
+
+    Returns
+    -------
+    View
+        The box.
     """
     lines = list(items)
     body = f"<b>{escape(title)}</b>"
@@ -93,9 +147,19 @@ def note(hue: str, title: str, items: Iterable[str] = (), *, code: str = "") -> 
 
 
 def card(hue: str, title: str, *views: View | None) -> View:
-    """Return a box with a coloured edge: a title, and other views below it.
+    """Show a box with a coloured edge: a title, and other views below it.
 
-    hue: "good", "bad", "hint" or "plain".
+    Parameters
+    ----------
+    hue, title
+        As for `note`.
+    *views : View or None
+        The views below the title; None and empty ones are left out.
+
+    Returns
+    -------
+    View
+        The box.
     """
     inner = stack(*views)
     html = f'<div class="gp-note gp-{hue}"><b>{escape(title)}</b>{inner.html}</div>'
@@ -103,18 +167,53 @@ def card(hue: str, title: str, *views: View | None) -> View:
 
 
 def preformatted(text: str) -> View:
-    """Return text that keeps its spaces and line breaks."""
+    """Show text that keeps its spaces and line breaks.
+
+    Parameters
+    ----------
+    text : str
+        Plain text.
+
+    Returns
+    -------
+    View
+        The text in a font of fixed width; indented in plain text.
+    """
     return View(f"<pre>{escape(text)}</pre>", "\n".join(f"  {line}" for line in text.splitlines()))
 
 
 def disclosure(summary: str, view: View) -> View:
-    """Return a view that is folded until its summary is clicked; plain text shows it unfolded."""
+    """Fold a view until its summary is clicked; plain text shows it unfolded.
+
+    Parameters
+    ----------
+    summary : str
+        The line that is always visible.
+    view : View
+        The folded view.
+
+    Returns
+    -------
+    View
+        The summary with the view.
+    """
     html = f"<details><summary>{escape(summary)}</summary>{view.html}</details>"
     return View(html, f"{summary}\n{view.text}")
 
 
 def filled_columns(rows: Iterable[Sequence[object]]) -> list[int]:
-    """Return the indices of the columns in which any row has a value: neither None nor an empty text."""
+    """Return the columns in which any row has a value: neither None nor an empty text.
+
+    Parameters
+    ----------
+    rows : iterable of sequence
+        Rows of equal length.
+
+    Returns
+    -------
+    list of int
+        The indices of the columns, from 0.
+    """
     columns = enumerate(zip(*rows, strict=True))
     return [index for index, values in columns if any(value not in (None, "") for value in values)]
 
@@ -128,10 +227,27 @@ def table(
     hover: Mapping[tuple[int, int], str] | None = None,
     bars: Mapping[tuple[int, int], float] | None = None,
 ) -> View:
-    """Return a table of texts.
+    """Show a table.
 
-    numeric: indices of the columns that are aligned to the right. caption: text below the table.
-    hover: tooltip of a cell by (row, column), without the header. bars: length of a cell's bar in percent.
+    Parameters
+    ----------
+    headers : sequence of str
+        The headers of the columns.
+    rows : sequence of sequence
+        The rows below the header, each with one object per column; their text (`str`) is shown.
+    numeric : iterable of int
+        Indices of the columns that are aligned to the right.
+    caption : str
+        Text below the table.
+    hover : mapping of (int, int) to str, optional
+        The tooltips of cells by row and column, from 0 and without the header.
+    bars : mapping of (int, int) to float, optional
+        The lengths of bars in cells by row and column, in percent of the cell's width.
+
+    Returns
+    -------
+    View
+        The table.
     """
     right, titles, lengths = set(numeric), hover or {}, bars or {}
     longest = [max((len(str(row[i])) for row in rows), default=0) for i in range(len(headers))]

@@ -97,6 +97,7 @@ def _svg(plane: Plane, state: States) -> str:
     side = max(4, min(18, _SIDE // max(rows, columns)))
     width, height = columns * side, rows * side
     left, top = max(50, 7 * len(_axes_label(plane)) + 8), 22  # pixels; 7 for a character of the label
+
     parts = [f'<g transform="translate({left},{top})">']
     parts += [
         _painted(squares, value, side, plane, (fx, fy), state.shape)
@@ -106,6 +107,7 @@ def _svg(plane: Plane, state: States) -> str:
     parts.append(_block_edges(plane, state.shape, side / fx, side / fy))
     parts.append("</g>")
     parts.append(_ticks(plane, state.shape, side / fx, side / fy, left, top))
+
     wide, high = left + width + 26, top + height + 4
     return (
         f'<svg class="gp-plane" role="img" xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '

@@ -19,11 +19,11 @@ import numpy.typing as npt
 from gpulab.cell import parse_cell
 from gpulab.devices.base import Device
 from gpulab.finding import Finding
+from tests.kernels.corpus import fault_line
 
 __all__ = ["FOLDER", "SanitizerCase", "cases"]
 
 FOLDER = Path(__file__).parent
-_FAULT = re.compile(r"// Fault, line (\d+): ")
 _TYPES: dict[str, Any] = {
     "uchar": np.uint8,
     "short": np.int16,
@@ -98,8 +98,7 @@ class SanitizerCase:
     @property
     def fault_line(self) -> int | None:
         """The line of the planted fault according to the second line; None for a right kernel."""
-        match = _FAULT.match(self.comment)
-        return int(match[1]) if match else None
+        return fault_line(self.comment)
 
     @property
     def arguments(self) -> list[Argument]:

@@ -13,7 +13,6 @@ def test_arrays_begin_at_a_cache_line(size: int) -> None:
     memory = Memory(MemoryBudget(1 << 30))
     for _ in range(3):
         host = memory.allocate(size).host
-        assert host is not None
         assert host.size == size
         assert host.ctypes.data % LINE_BYTES == 0
 
@@ -21,4 +20,4 @@ def test_arrays_begin_at_a_cache_line(size: int) -> None:
 def test_arrays_of_one_size_begin_at_different_places_of_a_page() -> None:
     memory = Memory(MemoryBudget(1 << 30))
     arrays = [memory.allocate(1 << 20, "zeros").host for _ in range(8)]
-    assert len({host.ctypes.data % 4096 for host in arrays if host is not None}) == len(arrays)
+    assert len({host.ctypes.data % 4096 for host in arrays}) == len(arrays)

@@ -197,6 +197,7 @@ def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
     needed |= _template_arguments(items, kernels) | passed_type_names(items, kernels)
     classes: set[str] = set()
     macros = {name: item.uses for item in items if item.kind is ItemKind.MACRO for name in item.names}
+
     grown = True
     while grown:
         grown = False
@@ -211,6 +212,7 @@ def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
                 if item.kind is ItemKind.TYPE and CLASS_KEYS & {token.text for token in item.tokens}:
                     classes |= item.names
                 grown = True
+
     markers = _kept_markers(items, chosen)
     namespaces = {name for index in markers for name in items[index].names}
     using = {n for n, item in enumerate(items) if _is_known_namespace(item, namespaces, needed)}
@@ -285,12 +287,14 @@ def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -
     declared = {name for index in chosen for name in items[index].names}
     included = {match[1] for item in items if (match := _include(item)) and _is_useful(match[1], uses)}
     added = sorted(_missing_headers(uses - declared) - included)
+
     spaces = {"__device__"} | {
         name
         for item in items
         if item.kind is ItemKind.MACRO and "__device__" in item.uses
         for name in item.names
     }
+
     floating = _floating_types(items)
     lines = [f"#include <{header}>" for header in added]
     for index, item in enumerate(items):

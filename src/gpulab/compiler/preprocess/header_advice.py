@@ -45,6 +45,7 @@ def include_advice(name: str) -> str:
         return f"`{name}` is refused; kernels include `cuda/std/{name}` and use `cuda::std::`."
     if is_host_header(name):
         return f"`{name}` is for host code, which is not compiled here: delete this line and the host code."
+
     short = name.rpartition("/")[2]
     by_short = {allowed.rpartition("/")[2]: allowed for allowed in allowed_headers()}
     if close := difflib.get_close_matches(short, by_short, 1, 0.75):

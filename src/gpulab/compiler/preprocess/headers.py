@@ -192,6 +192,7 @@ def header_of(name: str) -> str:
 
     Examples
     --------
+    >>> from gpulab.compiler.preprocess.headers import header_of
     >>> header_of("__pipeline_commit"), header_of("cooperative_groups"), header_of("halfway")
     ('cuda_pipeline.h', 'cooperative_groups.h', '')
     """

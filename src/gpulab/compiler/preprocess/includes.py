@@ -194,6 +194,7 @@ def _condition(rest: str, macros: Mapping[str, list[_Definition]]) -> Iterator[s
     unknown: set[str] = set()
     calls = pastes = False
     todo = [_Definition(tokenize(rest), frozenset())]
+
     while todo:
         value = todo.pop()
         for token, after in zip_longest(value.tokens, value.tokens[1:]):
@@ -210,6 +211,7 @@ def _condition(rest: str, macros: Mapping[str, list[_Definition]]) -> Iterator[s
                 todo += macros[token.text]
             elif token.text not in KNOWN_NAMES:
                 unknown.add(token.text)
+
     if pastes:
         yield "this condition uses `##` or a backslash, which is refused; write the names in full."
     elif calls and unknown:

@@ -144,6 +144,7 @@ def _macro_value(name: object, value: object) -> str:
         return ""
     if not isinstance(value, str):
         raise UsageError(f"the macro `{name}` must be a number or text, not {type(value).__name__}.")
+
     for token in tokenize(value):
         if (
             token.kind in ("comment", "raw")

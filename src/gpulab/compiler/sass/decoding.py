@@ -33,7 +33,7 @@ from gpulab.compiler.sass.sass_code import Control, MachineCode, MachineInstruct
 __all__ = ["decode", "decoded_code", "machine_code"]
 
 ARCHITECTURES = range(75, 91)  # compute capabilities that `opcodes.toml` was compared for
-BYTES = 16  # of an instruction
+BYTES = 16  # size of an instruction
 TRUE_PREDICATE = 7
 WIDTHS = (
     "U8",
@@ -124,6 +124,7 @@ def _instructions(
         op = names.get(number)
         if op is None or op in UNKNOWN_TARGETS:
             return None
+
         modifiers, operands = "", ""
         targets: tuple[int, ...] = ()
         if op in MEMORY:
@@ -138,9 +139,11 @@ def _instructions(
         elif op in RELATIVE and (op != "CALL" or number == RELATIVE_CALL):
             wide = architecture >= 90 and op != "BSSY"
             targets = (offset + BYTES + 4 * _distance(low, high, wide=wide),)
+
         if op == "BRA":
             modifiers = BRANCH_FORMS[low >> 32 & 3]
             operands = _predicate(high >> 23 & 7, high >> 26 & 1)
+
         file, line = source.place(offset) if source is not None else ("", 0)
         predicate = _predicate(low >> 12 & 7, low >> 15 & 1)
         instructions.append(

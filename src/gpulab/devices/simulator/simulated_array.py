@@ -78,7 +78,6 @@ class SimulatedArray(HostOperations):
 
     def view(self) -> npt.NDArray[Any]:
         """Return the memory of the array as a NumPy array, without copying."""
-        assert self.allocation.host is not None
         return self.allocation.host.view(self.dtype).reshape(self.shape)
 
     def get(self) -> npt.NDArray[Any]:

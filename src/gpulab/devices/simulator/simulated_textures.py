@@ -59,7 +59,6 @@ class SimulatedSurface(SurfaceObject):
 
 def _place(layout: TexelLayout, storage: Any) -> dict[str, Any]:
     """Return the fields of `TextureRow` that describe the memory of an object."""
-    assert storage.allocation.host is not None
     extents = (*layout.extents, *(1,) * (3 - len(layout.extents)))
     return {
         "geometry": layout.geometry,

@@ -10,7 +10,7 @@ from gpulab.views.html import paragraph
 
 __all__ = ["Score", "is_points", "partial_score"]
 
-ROUNDING = 1e-9  # in half points, because a product such as 0.3 * 10 may be just below one
+ROUNDING = 1e-9  # half points: a product such as 0.3 * 10 may be just below a whole number of them
 
 
 def is_points(value: object) -> bool:

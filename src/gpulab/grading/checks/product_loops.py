@@ -18,8 +18,8 @@ from gpulab.grading.checks.points_line import record_points, show_points
 __all__ = ["require_loops"]
 
 STRIP = 32  # values of i in a strip, as many as a warp has lanes
-TRACED = {"n": 2 * STRIP + 6, "m": 3, "p": 2}  # the last strip is short
-MAX_ERROR = 1e-3  # of a sum of at most 90 products of numbers below 1
+TRACED = {"n": 2 * STRIP + 6, "m": 3, "p": 2}  # sizes whose last strip is short
+MAX_ERROR = 1e-3  # absolute, for a sum of at most 90 products of numbers below 1
 
 LINE = "Is the innermost line a[i + n*j] += b[i + n*k] * c[k + p*j]?"
 
@@ -92,6 +92,7 @@ def _wrong_values(loops: Callable[..., Any]) -> str:
     a = np.zeros(n * m, np.float32)
     expected = c.reshape(m, p) @ b.reshape(p, n)  # before the loops, which could change b and c
     size = f"for n = {n}, m = {m} and p = {p}"
+
     try:
         loops(a, b, c, n, m, p)
     except IndexError:
@@ -100,6 +101,7 @@ def _wrong_values(loops: Callable[..., Any]) -> str:
         raise
     except Exception as error:  # noqa: BLE001  (Numba's, or of the student's Python)
         raise UsageError(f"the loops do not run: {_python_reason(error)}") from None
+
     off = np.abs(a.reshape(m, n) - expected)
     if float(off.max()) < MAX_ERROR:  # False for NaN
         return ""

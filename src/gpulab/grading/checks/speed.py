@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gpulab.cell import KernelCell
+    from gpulab.devices.base import Device, Kernel
     from gpulab.grading.checks.counted_speed import CountedCost
     from gpulab.problems.base import Shape
     from gpulab.profiling.baseline import BaselineComparison
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["require_speed"]
 
-FULL_POINTS = 0.9  # of the reference solution's speed
+FULL_POINTS = 0.9  # share of the reference solution's speed that earns full points
 
 
 def require_speed(
@@ -85,11 +86,8 @@ def require_speed(
     from gpulab import session
     from gpulab.cell import require_kernel_cell
     from gpulab.devices import open_device
-    from gpulab.grading.checks.counted_speed import count_against_reference, count_against_shipped
     from gpulab.notebook import failure, level
-    from gpulab.notebook.screen import show
-    from gpulab.profiling.baseline import BASELINES, time_against_baseline
-    from gpulab.verification.check import compile_cell
+    from gpulab.profiling.baseline import BASELINES
 
     failure.install_if_missing()
     thresholds = _thresholds(steps)
@@ -106,44 +104,88 @@ def require_speed(
     result = recheck_cell(cell, device)
     kernel_cell, reference = require_kernel_cell(cell), session.reference_of(name)
     rng = random_generator(name)
-    if reference is not None:
-        thresholds = _of_reference(thresholds)
-    if not device.measures_time:
-        kernel = result.kernel
-        if kernel is None or not kernel.program.ptx:
-            costs = None
-        elif reference is not None:
-            costs = count_against_reference(kernel_cell, kernel, reference, rng)
-        else:
-            costs = count_against_shipped(kernel_cell, kernel)
-        if costs is None:
-            show(_untimed_view(name, result))
-            return _give_points(name, thresholds, 1.0, next)
-        own, best = costs
-        if reference is None:
-            thresholds = _of_reference(thresholds)
-        show(_counted_view(name, own, best, thresholds, shipped=reference is None))
-        fraction = min(best.cycles / own.cycles, 1.0)
-        return _give_points(name, thresholds, fraction, next)
 
-    assert result.kernel is not None
+    if device.measures_time:
+        comparison = _time(kernel_cell, result.kernel, device, of, reference, rng)
+        return _points_by_time(name, thresholds, comparison, next)
+    return _points_by_counts(name, thresholds, kernel_cell, result, reference, rng, next)
+
+
+def _time(
+    cell: KernelCell,
+    kernel: Kernel | None,
+    device: Device,
+    of: str,
+    reference: KernelCell | None,
+    rng: np.random.Generator,
+) -> BaselineComparison:
+    """Time a kernel with its baseline; raise `WrongResult` for wrong values and for an impossible time."""
+    from gpulab.profiling.baseline import time_against_baseline
+    from gpulab.verification.check import compile_cell
+
+    assert kernel is not None
     comparison = time_against_baseline(
-        result.kernel,
-        kernel_cell.config,
+        kernel,
+        cell.config,
         device=device,
         of=of,
-        shape=_timed_shape(kernel_cell, reference, rng),
+        shape=_timed_shape(cell, reference, rng),
         reference=(compile_cell(reference, device), reference.config) if reference is not None else None,
         rng=rng,
     )
     if comparison.mismatch:
-        raise WrongResult(f"{name} is not correct.\n{comparison.mismatch}")
+        raise WrongResult(f"{cell.name} is not correct.\n{comparison.mismatch}")
     if comparison.excess:
-        raise WrongResult(f"{name} earns no points and is reported for review: {comparison.excess}.")
-    against_reference = comparison.fraction_of_reference
-    fraction = comparison.fraction if against_reference is None else against_reference
+        raise WrongResult(f"{cell.name} earns no points and is reported for review: {comparison.excess}.")
+    return comparison
+
+
+def _points_by_time(
+    name: str, thresholds: Mapping[float, float], comparison: BaselineComparison, following: str
+) -> float | None:
+    """Show the times, and return the points for them: relative to the reference solution if there is one."""
+    from gpulab.notebook.screen import show
+
+    fraction = comparison.fraction_of_reference
+    if fraction is None:
+        fraction = comparison.fraction
+    else:
+        thresholds = _of_reference(thresholds)
     show(_speed_view(name, comparison, thresholds))
-    return _give_points(name, thresholds, fraction, next)
+    return _give_points(name, thresholds, fraction, following)
+
+
+def _points_by_counts(
+    name: str,
+    thresholds: Mapping[float, float],
+    cell: KernelCell,
+    result: CheckResult,
+    reference: KernelCell | None,
+    rng: np.random.Generator,
+    following: str,
+) -> float | None:
+    """Show the counts of the kernel and of the solution, and return the points for them.
+
+    Without counts of a solution, a correct kernel gets full points.
+    """
+    from gpulab.grading.checks.counted_speed import count_against_reference, count_against_shipped
+    from gpulab.notebook.screen import show
+
+    kernel = result.kernel
+    if kernel is None or not kernel.program.ptx:
+        costs = None
+    elif reference is not None:
+        costs = count_against_reference(cell, kernel, reference, rng)
+    else:
+        costs = count_against_shipped(cell, kernel)
+    if costs is None:
+        show(_untimed_view(name, result))
+        return _give_points(name, thresholds, max(thresholds), following)
+
+    own, best = costs
+    thresholds = _of_reference(thresholds)
+    show(_counted_view(name, own, best, thresholds, shipped=reference is None))
+    return _give_points(name, thresholds, min(best.cycles / own.cycles, 1.0), following)
 
 
 def _give_points(

@@ -110,6 +110,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             limit_memory(MEMORY_BYTES)
         for cell in task.plan.of_kind(SETUP):
             shell.record(cell.source)
+
         for kernel, test in _tests(task.plan):
             if test.grade_id in skipped:
                 continue
@@ -120,6 +121,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
                 judged = replace(judged, outputs=(*evidence(kernel), *judged.outputs))
             judged = replace(judged, outputs=tuple(map(without_formula_links, judged.outputs)))
             emit("cell", judged)
+
             if difference := claim_difference(submitted, judged):
                 emit("incident", difference)
             if isinstance(error, ForeignAnswers):
@@ -129,6 +131,7 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             if RESTART_ADVICE in str(error):
                 emit("restart", None)
                 return
+
     emit("usage", _cpu_seconds())
 
 

@@ -22,7 +22,7 @@ from gpulab.errors import UsageError
 __all__ = ["NotPlain", "decode", "encode", "storable"]
 
 MAX_DEPTH = 8  # nested lists and dictionaries
-MAX_ITEMS = 10_000  # of one list or dictionary
+MAX_ITEMS = 10_000  # items of one list or dictionary
 MAX_TEXT = 10_000  # characters
 MAX_INTEGER = 2**1000
 MAX_ARRAY_BYTES = 8 << 20  # the host loops of lab 2 exchange three arrays of 0.6 MB

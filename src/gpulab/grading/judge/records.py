@@ -23,7 +23,7 @@ __all__ = [
     "not_run_output",
 ]
 
-Output = Mapping[str, Any]  # of a cell, in the form of a notebook file
+Output = Mapping[str, Any]  # an output of a cell, in the form of a notebook file
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,17 @@ class Incident:
 
 @dataclass(frozen=True)
 class JudgedCell:
-    """The verdict of one test cell. score: points, at most `max_score`. outputs: what the judge showed."""
+    """The verdict of one test cell.
+
+    Attributes
+    ----------
+    grade_id : str
+        nbgrader's name of the cell.
+    score, max_score : float
+        The points, and their maximum.
+    outputs : tuple of Output
+        The outputs of the judge's run of the cell.
+    """
 
     grade_id: str
     score: float
@@ -105,12 +115,27 @@ class PageCell:
 class KernelInspection:
     """The outcome of one kernel cell.
 
-    name: as in its header, such as "stencil.opt_1". state: "right", "wrong", "does not compile",
-    "not written" (a stub is left) or "given" (it is unchanged, at a level that gives the kernel).
-    reasons, findings: sentences for the student. timing: None unless the kernel is correct; for "given" that
-    of the given file. source: the kernel's text, with its header. score: stars and counts of a right kernel
-    whose step has a par, as `StarScore.as_dict` returns them. missed: the values are right, but a requirement
-    is not satisfied.
+    Attributes
+    ----------
+    name : str
+        The name in its header, such as "stencil.opt_1".
+    state : str
+        "right", "wrong", "does not compile", "not written" (a stub is left) or "given" (it is unchanged, at a
+        level that gives the kernel).
+    reasons, findings : tuple of str
+        Sentences for the student.
+    diagnostics : tuple of Diagnostic
+        The compiler's messages, if it does not compile.
+    plane : Plane or None
+        A picture of the wrong points.
+    timing : VariantTiming or None
+        None unless the kernel is correct; for "given" the time of the given file.
+    source : str
+        The kernel's text, with its header.
+    score : mapping or None
+        Stars and counts of a right kernel whose step has a par, as `StarScore.as_dict` returns them.
+    missed : bool
+        The values are right, but a requirement is not satisfied.
     """
 
     name: str

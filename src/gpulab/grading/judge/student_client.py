@@ -16,9 +16,9 @@ from gpulab.grading.sandbox.sandboxed_process import LimitedProcess
 
 __all__ = ["CellRun", "StudentFunction", "StudentProcess", "StudentProcessEnded", "StudentProcessFailed"]
 
-CELL_LIMIT_S = 20.0  # of one Python cell; a graded run shows no sliders and models no times
-GRACE_S = 3.0  # after the interrupt of a cell, before its process is killed
-NOTEBOOK_LIMIT_S = 120.0  # of all cells together, restarts included
+CELL_LIMIT_S = 20.0  # limit of one Python cell; a graded run shows no sliders and models no times
+GRACE_S = 3.0  # time between the interrupt of a cell and the end of its process
+NOTEBOOK_LIMIT_S = 120.0  # limit of all cells together, restarts included
 START_LIMIT_S = 60.0  # until a new process has answered, on a busy machine
 MAX_RESTARTS = 2
 NO_REPLY = "it sent no valid reply."

@@ -17,7 +17,7 @@ __all__ = ["student_starter"]
 
 SERVER = "gpulab.grading.judge.student_server"
 GRADED = {"GPULAB_GRADING": "1"}  # `%%cuda` stores a cell and leaves its check to the judge
-LIMITS = ResourceLimits(wall_s=150.0, cpu_s=150.0)  # of all cells of a notebook
+LIMITS = ResourceLimits(wall_s=150.0, cpu_s=150.0)  # for all cells of a notebook together
 
 # Isolated mode (-I) ignores the folder of the notebook, the user's packages and every PYTHON* variable, so
 # the folders that the judge imports from are passed.

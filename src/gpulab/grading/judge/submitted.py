@@ -34,8 +34,14 @@ MAX_NAME = 40  # characters of a name in the leaderboard
 class SubmittedCell:
     """A code cell of a submission.
 
-    grade_id: nbgrader's name, as the submission claims it. outputs: as the submission saved them; None if the
-    cell was not run.
+    Attributes
+    ----------
+    source : str
+        The text of the cell.
+    grade_id : str
+        nbgrader's name of the cell, as the submission claims it; "" if it claims none.
+    outputs : tuple of dict or None
+        The outputs that the submission saved; None if the cell was not run.
     """
 
     source: str

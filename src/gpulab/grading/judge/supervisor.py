@@ -30,7 +30,7 @@ __all__ = ["JudgingStopped", "judge", "messages"]
 
 Emit = Callable[[str, Any], None]
 
-TIMEOUT_S = 600.0  # of one submission, with all its restarts
+TIMEOUT_S = 600.0  # longest time for one submission, with all its restarts
 SILENCE_S = 240.0  # longest time until the first message, which follows the student's own run
 CELL_SILENCE_S = 120.0  # longest time without a message after that: one test cell on a busy machine
 MAX_RESTARTS = 3

@@ -15,7 +15,7 @@ __all__ = ["Grades", "Lateness", "Person", "entries_by_cell", "is_waiting", "ope
 
 @dataclass(frozen=True)
 class Lateness:
-    """The delay of a submission. seconds: past the due date. penalty: points that nbgrader deducts."""
+    """The delay of a submission in seconds past the due date, and the points that nbgrader deducts for it."""
 
     seconds: float = 0.0
     penalty: float = 0.0
@@ -35,10 +35,19 @@ class Person:
 class Grades:
     """Scores of one assignment.
 
-    max_scores: maximum of each test cell, in the order of the notebook.
-    scores: by student, then by test cell; None if a cell waits for manual grading or the submission was not
-    graded.
-    late: the late submissions by student. people: names and addresses by student.
+    Attributes
+    ----------
+    assignment : str
+        The name of the assignment.
+    max_scores : mapping of str to float
+        The maximum of each test cell, in the order of the notebook.
+    scores : mapping of str to mapping
+        Points by student, then by test cell; None if a cell waits for manual grading or the submission was
+        not graded.
+    late : mapping of str to Lateness
+        The late submissions by student.
+    people : mapping of str to Person
+        Names and addresses by student.
     """
 
     assignment: str

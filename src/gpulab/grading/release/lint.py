@@ -106,6 +106,7 @@ def _try_sizes(declared: Problem) -> None:
         for block in (declared.block_of(name), ONE_THREAD):
             for shape in declared.check_shapes(name, block, declared.default_tile):
                 shapes.setdefault(shape, step.line)
+
     idle_is_right = True
     mistakes: dict[str, bool] = {}  # whether each was recognised as wrong
     for shape, line in shapes.items():
@@ -125,6 +126,7 @@ def _try_sizes(declared: Problem) -> None:
             raise ProblemError(f"{error} This is so for the size {size}.{advice}") from None
         except UsageError as error:
             raise ProblemError(f"{line}: {error}") from None
+
     if idle_is_right:
         raise ProblemError(
             f"{declared.reference_line}: a kernel that does nothing is correct: the reference returns the "

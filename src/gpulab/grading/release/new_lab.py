@@ -17,7 +17,7 @@ from gpulab.problems.registry import PROBLEM_FILE
 
 __all__ = ["write_lab"]
 
-STEPS = {"runs": 5, "coalesced": 10}  # of the problem of the template, with the points of their test cells
+STEPS = {"runs": 5, "coalesced": 10}  # steps of the template's problem, with the points of their test cells
 MARKERS = re.compile(r"^ *// (?:BEGIN|END) SOLUTION\n", re.MULTILINE)
 TEST = """\
 from gpulab.grading.checks import require_correct
@@ -122,6 +122,7 @@ def _samples(folder: Path, lab: str, kernels: dict[str, str]) -> list[Path]:
             {},
         ),
     }
+
     written = []
     for name, (about, sources, points) in classes.items():
         expected = "".join(f"{step}_test = {number}\n" for step, number in points.items())

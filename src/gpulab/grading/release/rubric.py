@@ -18,8 +18,18 @@ __all__ = ["Criterion", "check_points", "read_rubric", "required_rubric"]
 class Criterion:
     """The rubric's entry for one test cell.
 
-    cell: nbgrader's grade_id. points: the maximum at level 1; level_2: at level 2, None for the same.
-    earns: what earns the points. variant: the kernel that the cell checks, such as "stencil.opt_1", or "".
+    Attributes
+    ----------
+    cell : str
+        nbgrader's grade_id.
+    points : float
+        The maximum at level 1.
+    earns : str
+        What earns the points, as the report states it.
+    variant : str
+        The kernel that the cell checks, such as "stencil.opt_1"; "" if it checks none.
+    level_2 : float or None
+        The maximum at level 2; None if it is that of level 1.
     """
 
     cell: str

@@ -37,13 +37,27 @@ LEVEL_LINE = re.compile(r"^(LEVEL\s*=\s*)\d+", re.MULTILINE)
 class SampleSubmission:
     """One invented submission.
 
-    kernels: source of a `.cu` file by the name in its header, such as "stencil.opt_1".
-    points: expected points by test cell; 0 is expected for a cell that is not named.
-    chance_on_a_gpu: test cells whose points are certain on the simulator only. On a GPU a kernel with a race
-    may compute correct values by chance, and the time of an open step depends on the GPU.
-    level: the level that the student chose; None keeps that of the notebook. answers: source of a Python cell
-    by its grade_id. first, last: code cells before and after all others. files: a folder of files that
-    are copied next to the notebook.
+    Attributes
+    ----------
+    student : str
+        The student's id: the name of the folder.
+    about : str
+        A remark for the report.
+    kernels : mapping of str to str
+        Sources of `.cu` files by the name in their header, such as "stencil.opt_1".
+    points : mapping of str to float
+        Expected points by test cell; 0 is expected for a cell that is not named.
+    chance_on_a_gpu : frozenset of str
+        Test cells whose points are certain on the simulator only. On a GPU a kernel with a race may compute
+        correct values by chance, and the time of an open step depends on the GPU.
+    level : int or None
+        The level that the student chose; None keeps that of the notebook.
+    answers : mapping of str to str
+        Sources of Python cells by their grade_id.
+    first, last : tuple of str
+        Code cells before and after all others.
+    files : Path or None
+        A folder of files that are copied next to the notebook.
     """
 
     student: str

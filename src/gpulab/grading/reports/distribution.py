@@ -11,7 +11,7 @@ from gpulab.views.svg import SvgPen
 
 __all__ = ["StepFigures", "histogram", "share_bins", "step_figures", "total_shares"]
 
-BINS = 10  # of a histogram: from 0 to 100 % of the points
+BINS = 10  # columns of a histogram from 0 to 100 % of the points
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ __all__ = ["FeedbackExporter", "SummarizeFeedback"]
 TEMPLATES = Path(__file__).parent / "templates"
 FORMGRADER = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader"
 STYLE_SHEETS = FORMGRADER / "static" / "node_modules" / "bootstrap" / "dist" / "css"
-CACHED_CELLS = 500  # of all students together
+CACHED_CELLS = 500  # cells of all students together
 IMAGE_NAME = re.compile(r"""(?P<before><img\b[^>]*?\ssrc=)(?P<quote>["'])(?P<name>.*?)(?P=quote)""")
 IMAGE_WITHOUT_TEXT = re.compile(r"<img\s+(?![^>]*\balt=)")
 

@@ -16,7 +16,16 @@ __all__ = ["Place", "leaderboard", "open_steps"]
 class Place:
     """One entry.
 
-    name: chosen by the student. milliseconds, gflops: of the kernel at the size `shape`. source: of the time.
+    Attributes
+    ----------
+    student, name : str
+        The student, and the name that the student chose.
+    milliseconds, gflops : float
+        Time and rate of the kernel.
+    shape : tuple of int
+        The problem's size.
+    source : str
+        The provenance of the time.
     """
 
     student: str

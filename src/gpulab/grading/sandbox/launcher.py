@@ -83,6 +83,7 @@ def forbid_user_namespaces() -> None:
     if machine not in SYSTEM_CALLS:
         raise OSError(f"no filter of system calls for the processor {machine}")
     calls = SYSTEM_CALLS[machine]
+
     # Each instruction: operation, steps to skip if true, steps to skip if false, operand.
     program = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -98,9 +99,11 @@ def forbid_user_namespaces() -> None:
         (RETURN, 0, 0, FAIL | errno.ENOSYS),
         (RETURN, 0, 0, ALLOW),
     ]
+
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     text = ctypes.create_string_buffer(code, len(code))
     filter_of_calls = struct.pack("@HP", len(program), ctypes.addressof(text))
+
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(SECCOMP_MODE_FILTER), filter_of_calls):
         raise OSError(ctypes.get_errno(), "the kernel accepts no filter of system calls")

@@ -18,7 +18,7 @@ from gpulab.grading.sandbox.safe_text import COLOUR_CODE, MATHJAX_MACRO, clean_t
 
 __all__ = ["clean_attachments", "clean_markdown", "is_image"]
 
-MARKDOWN_CHARACTERS = 50_000  # of one answer, about 20 printed pages
+MARKDOWN_CHARACTERS = 50_000  # characters of one answer: about 20 printed pages
 IMAGE_PIXELS = 20_000_000  # a page cannot show more, but a few kilobytes can unpack to more
 
 TAG_START = re.compile(r"<(?=[A-Za-z/!?])")  # an HTML parser takes any other `<` for text

@@ -16,9 +16,9 @@ from gpulab.grading.sandbox.safe_text import MATHJAX_MACRO, clean_html, clean_te
 
 __all__ = ["CELL_BYTES", "NOTEBOOK_BYTES", "clean_notebook", "clean_outputs"]
 
-CELL_BYTES = 200_000  # of the outputs of one cell
-NOTEBOOK_BYTES = 2_000_000  # of all outputs; a browser shows a page of this size without delay
-ERROR_CHARACTERS = 20_000  # of a traceback
+CELL_BYTES = 200_000  # size limit of the outputs of one cell
+NOTEBOOK_BYTES = 2_000_000  # size limit of all outputs; a browser shows such a page without delay
+ERROR_CHARACTERS = 20_000  # characters of a traceback that are kept
 OUTPUT_OVERHEAD = 100  # bytes of the page for an output without content
 
 Output = dict[str, Any]
@@ -142,6 +142,7 @@ def _merged_streams(outputs: object) -> Iterator[Output]:
     """Yield outputs with the right fields, and consecutive texts of the same stream as one."""
     pending: list[str] = []
     name = ""
+
     for output in outputs if isinstance(outputs, list) else ():
         kind = output.get("output_type") if isinstance(output, Mapping) else None
         stream = ("stderr" if output.get("name") == "stderr" else "stdout") if kind == "stream" else ""
@@ -169,6 +170,7 @@ def _merged_streams(outputs: object) -> Iterator[Output]:
                     else {}
                 ),
             }
+
     if pending:
         yield {"output_type": "stream", "name": name, "text": "".join(pending)}
 

@@ -25,7 +25,7 @@ WATCH_INTERVAL_S = 0.1
 READ_BYTES = 1 << 16
 WRITE_LIMIT_S = 30.0  # longest time in which a process reads nothing of what is written to it
 CPU_LIMIT_EXIT = 128 + 24  # exit code of bubblewrap if SIGXCPU ended the first process
-ERROR_BYTES = 10_000  # of the standard error output that are kept, the last ones
+ERROR_BYTES = 10_000  # bytes at the end of the standard error output that are kept
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ class LimitedProcess:
         self._buffer = bytearray()
         self._bytes_read = 0
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
+
         self._started = time.monotonic()
         self._process = subprocess.Popen(
             list(command),
@@ -87,6 +88,7 @@ class LimitedProcess:
             bufsize=0,
             start_new_session=True,
         )
+
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)  # only this end of the pipe
         self._ended = threading.Event()

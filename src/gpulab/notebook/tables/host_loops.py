@@ -18,7 +18,7 @@ from gpulab.views.tables.published_view import published_table
 
 __all__ = ["SIDE", "HostRate", "host_rates", "loops_table"]
 
-SIDE = 384  # of square matrices, which fit in a cache
+SIDE = 384  # rows of the square matrices, which fit in a cache
 REPEATS = 3
 
 Loops = Callable[..., Any]

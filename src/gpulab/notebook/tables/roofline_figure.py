@@ -155,6 +155,7 @@ def roofline_figure(scene: Scene, theme: str = "light") -> RooflineFigure:
     """
     check_theme(theme)
     colours = THEMES[theme]
+
     figure = RooflineFigure(
         [
             *(_ceiling(line, colours) for line in scene.ceilings),
@@ -164,12 +165,14 @@ def roofline_figure(scene: Scene, theme: str = "light") -> RooflineFigure:
         ],
         scene=scene,
     )
+
     below = AXIS_HEIGHT + LEGEND_ROW * (scene.legend_rows + 2) + 10
     height = scene.frame.bottom + below + CAPTION_ROW * (len(scene.mistakes) + len(scene.caption)) + 14
     axis = {
         "type": "log", "gridcolor": colours["line"], "zeroline": False, "showline": False,
         "automargin": False, "tickfont": {"size": SMALL, "color": colours["dim"]}, "ticks": "",
     }  # fmt: skip
+
     figure.update_layout(
         template="none",
         width=WIDTH,

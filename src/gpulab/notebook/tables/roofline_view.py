@@ -45,9 +45,8 @@ def roofline(
         without the kernels of a problem.
     gpu : str, optional
         Key of a catalogue GPU: "gtx280", "t10", "gtx480", "k40", "gtx1080", "v100", "t4", "rtx3090",
-        "a100", "rtx4090", "h100" or "h200", for which times
-        are modelled. If omitted, the session's device: on a CUDA GPU times are measured, on the simulator
-        they are modelled.
+        "a100", "rtx4090", "h100" or "h200", for which times are modelled. If omitted, the session's device:
+        on a CUDA GPU times are measured, on the simulator they are modelled.
     size : int or str, optional
         Size of the problem, such as 128 or "65x47x9". If omitted, the size at which the problem is timed.
     intensity : {"counted", "compulsory"}

@@ -42,8 +42,7 @@ def sweep_table(
         An open device; the session's device if omitted.
     gpu : str, optional
         Key of a catalogue GPU: "gtx280", "t10", "gtx480", "k40", "gtx1080", "v100", "t4", "rtx3090",
-        "a100", "rtx4090", "h100" or "h200", for which times
-        are modelled. Not together with `device`.
+        "a100", "rtx4090", "h100" or "h200", for which times are modelled. Not together with `device`.
 
     Returns
     -------

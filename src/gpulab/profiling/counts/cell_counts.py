@@ -178,7 +178,7 @@ def count_cell(
     arguments = place_arguments(simulated.device, inputs, poisoned)
     args = list(arguments.values())
     hosts = [allocation.host for allocation in simulated.module.allocations.values()]
-    variables = tuple((host, host.copy()) for host in hosts if host is not None)
+    variables = tuple((host, host.copy()) for host in hosts)
     recorded = record_launch(
         simulated, launch.grid, launch.block, args, launch.shared_mem, machine=machine, sampled=sampled
     )
@@ -202,11 +202,13 @@ def count_launch(
         )
     if not kernel.program.ptx:
         raise UsageError(f"`{kernel.name}` has no PTX, so the simulator cannot execute it.")
+
     names = [parameter.name for parameter in kernel.program.signatures[kernel.name]]
     if len(names) != len(args):
         raise UsageError(f"`{kernel.name}` takes {len(names)} arguments; {len(args)} were given.")
     simulated = kernel.on_simulator
     given = dict(zip(names, copy_arguments(args, kernel.device, simulated.device), strict=True))
+
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     size = f"a grid of {_sizes(grid3, 'block')} of {_sizes(block3, 'thread')}"
     program = kernel.program

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 SECTOR_BYTES = 32
-IDEAL_SECTORS = 4  # of a request of 32 neighbouring floats
+IDEAL_SECTORS = 4  # sectors of a request for 32 neighbouring floats
 # Floating point operations of an active lane, by SASS opcode.
 FLOPS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "DFMA": 2, "DADD": 1, "DMUL": 1}
 TENSOR_OPCODES = ("HMMA", "IMMA", "DMMA")  # products of f16, bf16 and tf32, of integers, of f64

@@ -13,7 +13,7 @@ from gpulab.profiling.counts.cell_counts import count_cell
 
 __all__ = ["LANES", "VersionTraffic", "baseline_traffic", "counted_traffic"]
 
-LANES = 32  # of a warp: counts are per so many units of work, those of one warp instruction
+LANES = 32  # units of work that counts refer to: those of one warp instruction
 
 
 @dataclass(frozen=True)

@@ -238,9 +238,7 @@ class AddressCheck:
             ("i32", cg.mask_bits(self.predicate)), ("i64", self.address.ref), ("i64", str(self.size)),
             ("i64", str(self.site)), *slot, ("ptr", cg.scratch), ("ptr", cg.host_addresses),
         )  # fmt: skip
-        on = b.new_label("checked")
-        b.branch(b.value(f"icmp ne ptr {pointer}, null"), on, "fault", likely=True)
-        b.open(on)
+        cg.end_unless(b.value(f"icmp ne ptr {pointer}, null"))
         return HostPointers(scalar=pointer)
 
     # -- rows -------------------------------------------------------------------------------------
@@ -252,6 +250,7 @@ class AddressCheck:
             self.load_bounds()
             self.offsets, fine = self.check_rows()
             return fine
+
         self.locate_slot()
         head = [("ptr", self.slot)]
         if self.space == "shared":
@@ -259,6 +258,7 @@ class AddressCheck:
             head = [("ptr", "%ctx"), ("i64", limit)]
         name = "sim_row" if self.slot else "sim_row_shared"
         end = ("i64", str(self._back())), ("i64", str(self.shift))
+
         found, fine = {}, ""
         for ref in dict.fromkeys(self.address.refs):
             found[ref] = b.call(name, "ptr", *head, ("i64", ref), *end)
@@ -360,9 +360,7 @@ class AddressCheck:
             good = b.call("sim_resolve_shared", "i1", *common, ("i64", cg.constant("i64", "shared_bytes")))
         else:
             good = b.call("sim_resolve", "i1", *common, ("ptr", self.slot), ("i64", str(self.span)))
-        on = b.new_label("resolved")
-        b.branch(good, on, "fault", likely=True)
-        b.open(on)
+        cg.end_unless(good)
 
     def resolved_pointers(self) -> str:
         """Return the host addresses that `resolve` has stored, as a vector of pointers."""
@@ -385,6 +383,7 @@ def _local(cg: CodegenContext, addresses: Value, size: int, site: int, predicate
     b = cg.b
     ty = vector("i64")
     offset = cg.to_vector(addresses)
+
     last = cg.local_end - size
     shift = size.bit_length() - 1
     turned = b.call(f"llvm.fshr.v{WARP}i64", ty, (ty, offset), (ty, offset), (ty, f"splat (i64 {shift})"))
@@ -392,6 +391,7 @@ def _local(cg: CodegenContext, addresses: Value, size: int, site: int, predicate
     inside = b.value(f"icmp ult {ty} {turned}, splat (i64 {positions})")
     outside = b.value(f"xor i32 {cg.pack_mask(inside)}, -1")
     bad = b.value(f"and i32 {outside}, {cg.mask_bits(predicate)}")
+
     wrong, fine = b.new_label("wrong"), b.new_label("fine")
     b.branch(b.value(f"icmp eq i32 {bad}, 0"), fine, wrong, likely=True)
     with cg.side_block(wrong):
@@ -400,6 +400,7 @@ def _local(cg: CodegenContext, addresses: Value, size: int, site: int, predicate
         at = b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {cg.scratch}, i32 {lane}')}")
         cg.fault("out_of_bounds", site, bad, at)
     b.open(fine)
+
     host = b.value(f"add {ty} {cg.local_addresses or 'zeroinitializer'}, {offset}")
     return b.value(f"inttoptr {ty} {host} to {vector('ptr')}")
 

@@ -203,6 +203,24 @@ class CodegenContext(KernelContext):
         yield
         self.cache, self.vectors, self._mask_bits, self._mask_vector = saved
 
+    @contextmanager
+    def each_lane(self, mask: str) -> Iterator[str]:
+        """Emit a loop over the lanes of a mask, lowest first; the `with` block emits the code of one lane."""
+        b = self.b
+        before, loop, done = b.new_label("lanes"), b.new_label("lane"), b.new_label("done")
+        b.jump(before)
+        b.open(before)
+        b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
+        with self.side_block(loop):
+            left, next_left = b.name("left"), b.name("left")
+            head = len(b.lines)
+            yield b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
+            b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
+            last = b.label
+            b.branch(b.value(f"icmp ne i32 {next_left}, 0"), loop, done)
+            b.lines.insert(head, f"  {left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{last} ]")
+        b.open(done)
+
     # -- instrumentation ------------------------------------------------------------------------
 
     def instrument(self, access: MemoryAccess) -> None:
@@ -250,6 +268,12 @@ class CodegenContext(KernelContext):
             ("i32", lanes), ("i64", detail),
         )  # fmt: skip
         self.b.jump("fault")
+
+    def end_unless(self, fine: str) -> None:
+        """End the warp unless an i1 is true; otherwise a function of the runtime has recorded a fault."""
+        on = self.b.new_label("on")
+        self.b.branch(fine, on, "fault", likely=True)
+        self.b.open(on)
 
     def loop_site(self, head: int) -> int:
         """Add the site that a fault names if the loop with this first block is stopped."""

@@ -197,9 +197,7 @@ class JointLoads:
             ("ptr", f"@{self.name}"), ("i64", str(len(self.loads))), ("ptr", cg.fetched),
             ("ptr", cg.host_addresses),
         )  # fmt: skip
-        on = b.new_label("fetched")
-        b.branch(good, on, "fault", likely=True)
-        b.open(on)
+        cg.end_unless(good)
         return pointers
 
 
@@ -269,22 +267,26 @@ def _add(
     """Add a load to a span, or to a new one; return None if the batch cannot take it."""
     if base.kind == "varying" or (base.kind == "affine" and base.stride not in (0, size)):
         return None
+
     assert isinstance(memory.base, Reg)
     assert isinstance(memory.offset, int)
     offset = memory.offset
     key = memory.base.name, space, size, offset % size
     span = spans.get(key)
+
     others = batch.spans
     if span is None or max(span.high, offset) - min(span.low, offset) > SPAN_BYTES:
         span = LoadSpan(replace(memory, offset=0), base, space, size, offset, offset, -1)
     else:
         others = [s for s in others if s is not span]
+
     before = span.low, span.high
     span.low, span.high = min(span.low, offset), max(span.high, offset)
     needed = sum(_rounded(s.row_bytes(WARP)) * len(s.base.refs) for s in (*others, span))
     if needed > BUFFER_BYTES or len(others) == MAX_SPANS:
         span.low, span.high = before
         return None
+
     if others is batch.spans:
         spans[key] = span
         batch.spans.append(span)

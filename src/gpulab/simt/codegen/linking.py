@@ -21,7 +21,7 @@ from gpulab.simt.codegen.vector_instructions import VectorOperation
 
 __all__ = ["UnitCompiler"]
 
-_KERNEL = "define i32 @warp("  # in the unit that is stored with the kernel
+_KERNEL = "define i32 @warp("  # the kernel's function in the unit that is stored with it
 
 
 class UnitCompiler:

@@ -195,6 +195,7 @@ class Lowering(CodegenContext):
         yes, no = block.targets
         if block.condition.negated:
             yes, no = no, yes
+
         condition = self.read(block.condition.name)
         if block.number not in self.analysis.divergent:
             mask = self.mask()  # loaded before the branch, so that both sides can use it
@@ -204,6 +205,7 @@ class Lowering(CodegenContext):
                 b.open(label)
                 self.dispatch(block, {target: mask})
             return
+
         taken = self.pack_mask(self.to_vector(condition))
         mask = self.mask()
         true = b.value(f"and i32 {mask}, {taken}")
@@ -343,8 +345,10 @@ class Lowering(CodegenContext):
         cost = sum(len(x.code) + 1 for x in self.flow.blocks[first : last + 1])
         left = b.value(f"sub i32 {b.value(f'load i32, ptr {self.fuel_slot}')}, {cost}")
         b.line(f"store i32 {left}, ptr {self.fuel_slot}")
+
         empty, on = b.new_label("empty"), b.new_label("on")
         b.branch(b.value(f"icmp slt i32 {left}, 0"), empty, on, likely=False)
+
         b.open(empty)
         site = self.loop_site(first)
         more = b.call(
@@ -357,7 +361,9 @@ class Lowering(CodegenContext):
         )
         b.line(f"store i32 {more}, ptr {self.fuel_slot}")
         b.branch(b.value(f"icmp slt i32 {more}, 0"), "fault", on, likely=False)
+
         b.open(on)
+
         if first in self.analysis.spin_loops:
             suspension.yield_lanes(
                 self,

@@ -10,7 +10,7 @@ kernels: it takes the addresses of vectors, and stores its result at an address 
 - A value that is loaded from a register's stack slot stays there while nothing else is stored in the slot. A
   value that is stored in a slot later is computed there, if nothing needs the slot before.
 - Other values get a slot from their definition to their last use, in the order of the lines. A branch to an
-  earlier line extends the lives of values that are older than that line and are used after it.
+  earlier line extends the live ranges of values that are older than that line and are used after it.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class _CannotOutline(Exception):
 
 
 @dataclass(slots=True)
-class _Life:
-    """The lines from the definition of a vector to its last use, and where the vector lies."""
+class _LiveRange:
+    """The live range of a vector, the lines from its definition to its last use, and the vector's place."""
 
     ty: str
     start: int
@@ -68,12 +68,12 @@ class _Life:
 
 @dataclass(slots=True)
 class _Register:
-    """Stack slot of a register: the lines that store to it, and the lives of values that lie in it."""
+    """Stack slot of a register: the lines that store to it, and the live ranges of values that lie in it."""
 
     ty: str
     escapes: bool = False  # its address is used in another way
     stores: list[int] = field(default_factory=list)
-    lives: list[tuple[int, int]] = field(default_factory=list)
+    ranges: list[tuple[int, int]] = field(default_factory=list)
 
     def is_stored(self, start: int, end: int) -> bool:
         """Return True if a line after `start`, up to `end`, stores to the slot."""
@@ -81,7 +81,7 @@ class _Register:
 
     def is_needed(self, start: int, end: int) -> bool:
         """Return True if a value lies in the slot between two lines."""
-        return any(first <= end and last > start for first, last in self.lives)
+        return any(first <= end and last > start for first, last in self.ranges)
 
 
 def outlined(text: str) -> tuple[str, list[VectorOperation]]:
@@ -137,7 +137,7 @@ class _Function:
         self.instructions: dict[int, VectorInstruction] = {}
         self.registers: dict[str, _Register] = {}
         self.accesses: Counter[str] = Counter()  # loads and stores of registers' stack slots
-        self.lives: dict[str, _Life] = {}
+        self.ranges: dict[str, _LiveRange] = {}
         self.roots: dict[str, str] = {}  # values with the bits of another one
         self.splats: dict[str, tuple[str, str, int]] = {}  # type, the value in all lanes, and line
         self.masks: dict[str, str] = {}  # integers that masks among the parameters have become
@@ -153,7 +153,7 @@ class _Function:
     def outlined(self) -> list[str]:
         """Return the lines of the function."""
         self._read()
-        self._extend_lives()
+        self._extend_ranges()
         self._use_registers()
         slots = self._allocate()
         self._emit(slots)
@@ -166,7 +166,7 @@ class _Function:
             if is_mask(ty):
                 self.masks[name] = f"{name}.bits"
             else:
-                self.lives[name] = _Life(ty, -1, -1, -1)
+                self.ranges[name] = _LiveRange(ty, -1, -1, -1)
         label, block = "entry", -1
         for number, line in enumerate(self.lines):
             if line[0] not in " }":
@@ -201,14 +201,17 @@ class _Function:
         if shape.opcode == "phi":
             values = [(m["value"], m["label"]) for m in _INCOMING.finditer(each.text)]
             self.phis.append((line, each.result, values))
-            self.lives[each.result] = _Life(shape.ty, line, line, each.block)
+            self.ranges[each.result] = _LiveRange(shape.ty, line, line, each.block)
             return
+
         for operand in shape.operands:
             if operand.kind == "vector" and (name := each.names[operand.index]) not in self.splats:
-                self._life(name).end = line
+                self._range_of(name).end = line
+
         loaded_from = self._note_register(line, each)
         first = shape.operands[0] if shape.operands else None
         name = each.ref(first) if first else ""
+
         if self._is_splat(each):
             ref = name if shape.opcode == "insertelement" else self.splats[name][1]
             self.splats[each.result] = shape.ty, ref, line
@@ -217,10 +220,10 @@ class _Function:
         elif first and first.kind == "vector" and self._keeps_bits(shape, first, name):
             self.roots[each.result] = self._root(name)
         else:
-            life = _Life(shape.ty, line, line, each.block, loaded_from=loaded_from)
+            live = _LiveRange(shape.ty, line, line, each.block, loaded_from=loaded_from)
             if shape.opcode == "insertelement" and first and first.kind == "vector":
-                life.preferred = name
-            self.lives[each.result] = life
+                live.preferred = name
+            self.ranges[each.result] = live
 
     def _note_register(self, line: int, each: VectorInstruction) -> str:
         """Note a load or store of a register's stack slot; return the register that is loaded."""
@@ -237,7 +240,7 @@ class _Function:
         register.stores.append(line)
         stored = shape.operands[0]
         if stored.kind == "vector" and each.ref(stored) not in self.splats:
-            self._life(each.ref(stored)).stored.append((line, name, each.block))
+            self._range_of(each.ref(stored)).stored.append((line, name, each.block))
         return ""
 
     def _is_splat(self, each: VectorInstruction) -> bool:
@@ -258,74 +261,78 @@ class _Function:
     def _root(self, name: str) -> str:
         return self.roots.get(name, name)
 
-    def _life(self, name: str) -> _Life:
-        life = self.lives.get(self._root(name))
-        if life is None:
+    def _range_of(self, name: str) -> _LiveRange:
+        live = self.ranges.get(self._root(name))
+        if live is None:
             raise _CannotOutline
-        return life
+        return live
 
-    # -- lives ----------------------------------------------------------------------------------
+    # -- live ranges ----------------------------------------------------------------------------
 
-    def _extend_lives(self) -> None:
-        """Extend lives to the ends of loops, and those of a phi's values to the last use of the phi."""
+    def _extend_ranges(self) -> None:
+        """Extend live ranges to the ends of loops, and those of a phi's values to the last use of the phi."""
         for name, (ty, _, line) in self.splats.items():
             if is_wide(ty):
-                self.lives[name] = _Life(ty, line, line, -1)  # in case that a phi needs it
+                self.ranges[name] = _LiveRange(ty, line, line, -1)  # in case that a phi needs it
+
         for line, result, values in self.phis:
             for value, label in values:
                 if not value.startswith("%"):
                     continue
-                life = self._life(value)
+                live = self._range_of(value)
                 if label not in self.ends:
                     raise _CannotOutline
-                life.end = max(life.end, self.ends[label])
-                if life.start >= line:
+                live.end = max(live.end, self.ends[label])
+                if live.start >= line:
                     self.copied.add(result)
+
         phis = {result for _, result, _ in self.phis}
         for _, result, values in self.phis:
             if result in self.copied and any(self._root(value) in phis for value, _ in values):
                 raise _CannotOutline  # a copy could overwrite what another one reads
+
         edges = sorted(self.backward)
         targets = [target for target, _ in edges]
         changed = True
         while changed:
             changed = False
-            for life in self.lives.values():
-                changed |= _extend(life, edges, targets)
+            for live in self.ranges.values():
+                changed |= _extend(live, edges, targets)
             for _, result, values in reversed(self.phis):
-                end = self.lives[result].end
+                end = self.ranges[result].end
                 for value, _ in values if result not in self.copied else ():
-                    if value.startswith("%") and (life := self._life(value)).end < end:
-                        life.end, changed = end, True
+                    if value.startswith("%") and (live := self._range_of(value)).end < end:
+                        live.end, changed = end, True
 
     def _use_registers(self) -> None:
         """Find the values that can lie in the stack slots of registers."""
-        for life in self.lives.values():
-            if life.loaded_from:
-                register = self.registers[life.loaded_from]
-                if register.escapes or register.is_stored(life.start, life.end):
-                    register.lives.append((life.start, life.start))
-                    life.loaded_from = ""
+        for live in self.ranges.values():
+            if live.loaded_from:
+                register = self.registers[live.loaded_from]
+                if register.escapes or register.is_stored(live.start, live.end):
+                    register.ranges.append((live.start, live.start))
+                    live.loaded_from = ""
                 else:
-                    register.lives.append((life.start, life.end))
-                    life.place = life.loaded_from
+                    register.ranges.append((live.start, live.end))
+                    live.place = live.loaded_from
+
         phis = {result for _, result, _ in self.phis}
-        for value, life in self.lives.items():
-            if life.place or not life.stored or value in phis:
+        for value, live in self.ranges.items():
+            if live.place or not live.stored or value in phis:
                 continue
-            line, name, block = life.stored[0]
+            line, name, block = live.stored[0]
             register = self.registers[name]
             is_free = not (
                 register.escapes
-                or register.is_needed(life.start, line)
-                or register.is_stored(life.start, line - 1)
-                or register.is_stored(line, life.end)
+                or register.is_needed(live.start, line)
+                or register.is_stored(live.start, line - 1)
+                or register.is_stored(line, live.end)
             )
-            if is_free and block == life.block:
-                life.place = name
+            if is_free and block == live.block:
+                live.place = name
                 register.stores.remove(line)
-                register.stores.append(life.start)
-                register.lives.append((life.start, life.end))
+                register.stores.append(live.start)
+                register.ranges.append((live.start, live.end))
                 del self.instructions[line]
                 self.lines[line] = ""
 
@@ -336,28 +343,30 @@ class _Function:
         slots: dict[str, str] = {}
         free: dict[int, list[str]] = defaultdict(list)
         used: list[tuple[int, int, str]] = []
-        for name, life in sorted(self.lives.items(), key=lambda item: item[1].start):
-            if life.place:
+
+        for name, live in sorted(self.ranges.items(), key=lambda item: item[1].start):
+            if live.place:
                 continue
             if name in phis:
-                life.place = name  # a pointer to the place of one of its values
+                live.place = name  # a pointer to the place of one of its values
                 continue
             if name in self.splats and name not in in_phis:
                 continue
-            for entry in [each for each in used if each[0] <= life.start]:
+            for entry in [each for each in used if each[0] <= live.start]:
                 used.remove(entry)
                 free[entry[1]].append(entry[2])
-            size = bytes_of(life.ty)
-            before = self._life(life.preferred).place if life.preferred else ""
+
+            size = bytes_of(live.ty)
+            before = self._range_of(live.preferred).place if live.preferred else ""
             if before in free[size]:
                 free[size].remove(before)
-                life.place = before
+                live.place = before
             elif free[size]:
-                life.place = free[size].pop()
+                live.place = free[size].pop()
             else:
-                life.place = f"%slot.{len(slots)}"
-                slots[life.place] = life.ty
-            used.append((life.end, size, life.place))
+                live.place = f"%slot.{len(slots)}"
+                slots[live.place] = live.ty
+            used.append((live.end, size, live.place))
         return slots
 
     # -- writing --------------------------------------------------------------------------------
@@ -370,7 +379,7 @@ class _Function:
             if is_mask(ty):
                 self._line(f"{name}.bits = bitcast {ty} {name} to {integer_of(ty)}")
             else:
-                self._line(f"store {ty} {name}, ptr {self.lives[name].place}, align 64")
+                self._line(f"store {ty} {name}, ptr {self.ranges[name].place}, align 64")
         for number, each in self.instructions.items():
             if self.copies and number >= self.copies_at:
                 done = self._emit_copies(done)
@@ -404,7 +413,7 @@ class _Function:
         self._line(f"{each.result} = {text}" if each.result else text)
 
     def _emit_instruction(self, number: int, each: VectorInstruction) -> None:
-        shape, life = each.shape, self.lives.get(each.result)
+        shape, live = each.shape, self.ranges.get(each.result)
         if shape.opcode == "phi":
             self._emit_phi(number, each)
         elif each.result in self.splats:
@@ -412,16 +421,16 @@ class _Function:
             if is_mask(ty):
                 cast = "bitcast" if integer_of(ty) == "i1" else "sext"
                 self._line(f"{each.result} = {cast} i1 {ref} to {integer_of(ty)}")
-            elif life and life.place:
-                self._materialize(ty, ref, life.place)
-        elif life and life.loaded_from:
+            elif live and live.place:
+                self._materialize(ty, ref, live.place)
+        elif live and live.loaded_from:
             pass  # it stays where it is
         elif (
             shape.opcode == "extractelement" and shape.operands[0].kind == "vector" and shape.ty in _ADDRESSED
         ):
             self._emit_extract(each)
-        elif shape.opcode == "insertelement" and life and lanes_of(shape.ty)[1] in _ADDRESSED:
-            self._emit_insert(each, life.place)
+        elif shape.opcode == "insertelement" and live and lanes_of(shape.ty)[1] in _ADDRESSED:
+            self._emit_insert(each, live.place)
         elif shape.opcode == "ret":
             self._emit_return(each)
         else:
@@ -433,7 +442,7 @@ class _Function:
             f"[ {self._place(m['value'], ty)}, %{m['label']} ]" for m in _INCOMING.finditer(each.text)
         )
         if name in self.copied:
-            self.copies.append((ty, f"{name}.from", self.lives[name].place))
+            self.copies.append((ty, f"{name}.from", self.ranges[name].place))
             name += ".from"
             self.copies_at = number + 1
             while " = phi " in self.lines[self.copies_at]:
@@ -485,7 +494,7 @@ class _Function:
             else:
                 arguments.append(f"{lanes_of(operand.ty)[1] if kind == 'splat' else operand.ty} {ref}")
             kinds.append((kind, operand.ty))
-        target = self.lives[each.result].place if is_wide(shape.ty) else ""
+        target = self.ranges[each.result].place if is_wide(shape.ty) else ""
         self._call(shape.template, kinds, arguments, shape.ty, each.result, target)
 
     def _call(
@@ -519,16 +528,16 @@ class _Function:
     def _place(self, ref: str, ty: str) -> str:
         """Return the address of a vector."""
         if ref.startswith("%"):
-            return self._life(ref).place
+            return self._range_of(ref).place
         value = f"{ty} {'zeroinitializer' if ref == 'poison' else ref}"
         return self.constants.setdefault(value, f"@vector.{len(self.constants)}")
 
 
-def _extend(life: _Life, edges: list[tuple[int, int]], targets: list[int]) -> bool:
-    """Extend a life to the ends of the loops that begin in it; return True if that changes it."""
-    changed, number = False, bisect_right(targets, life.start)
-    while number < len(edges) and edges[number][0] <= life.end:
-        if edges[number][1] > life.end:
-            life.end, changed = edges[number][1], True
+def _extend(live: _LiveRange, edges: list[tuple[int, int]], targets: list[int]) -> bool:
+    """Extend a live range to the ends of the loops that begin in it; return True if that changes it."""
+    changed, number = False, bisect_right(targets, live.start)
+    while number < len(edges) and edges[number][0] <= live.end:
+        if edges[number][1] > live.end:
+            live.end, changed = edges[number][1], True
         number += 1
     return changed

@@ -103,15 +103,18 @@ def prefetch_next_rows(
     b = cg.b
     if not (cg.prefetching and isinstance(memory, Mem) and isinstance(memory.base, Reg)):
         return
+
     if cg.loop_steps is None:
         cg.loop_steps = loop_steps(cg.flow.blocks)
     step = cg.loop_steps.get(cg.block_number, {}).get(memory.base.name)
     distance = _distance(cg, step) if step else ""
     if not distance:
         return
+
     offset = memory.offset if isinstance(memory.offset, int) else 0
     lines = range(offset // LINE_BYTES, (offset + row_bytes - 1) // LINE_BYTES + 1)
     prefetched = cg.prefetched.setdefault((cg.block_number, memory.base.name), set())
+
     for pointer in dict.fromkeys(pointers):
         for line in lines:
             if line in prefetched:

@@ -51,6 +51,7 @@ def _store_chunks(b: Builder, ty: str, count: int, width: int, value: str, point
     lanes = min(width, max(1, CHUNK_BYTES // (step * count)))
     elements = lanes * count
     copy = b.alloca(vector(ty, elements), "copy")
+
     for first in range(0, width, lanes):
         part, place, bits = value, pointer, active
         if lanes < width:
@@ -58,6 +59,7 @@ def _store_chunks(b: Builder, ty: str, count: int, width: int, value: str, point
             part = b.pick(ty, value, width * count, list(range(start, start + elements)))
             place = b.value(f"getelementptr i8, ptr {pointer}, i64 {start * step}")
             bits = b.value(f"and i32 {b.value(f'lshr i32 {active}, {first}')}, {(1 << lanes) - 1}")
+
         whole, others = b.new_label("whole"), b.new_label("others")
         some, stored = b.new_label("some"), b.new_label("stored")
         b.branch(_are_all(b, bits, lanes), whole, others)
@@ -69,6 +71,7 @@ def _store_chunks(b: Builder, ty: str, count: int, width: int, value: str, point
         b.open(some)
         if lanes > 1:
             _store_halves(b, ty, elements, lanes, part, place, bits, copy, stored)
+
         single = ", ".join(f"i32 {1 << lane}" for lane in range(lanes) for _ in range(count))
         integers = vector("i32", elements)
         chosen = b.value(f"and {integers} {b.splat('i32', bits, elements)}, <{single}>")

@@ -23,6 +23,7 @@ def thread_indices(cg: KernelContext, first: str) -> None:
     is_flat = {axis: size == 1 for axis, size in zip("xyz", block, strict=True)}
     lead = lead_axis(block)
     sizes = {axis: "1" if is_flat[axis] else cg.constant("i32", "block", axis) for axis in "xyz"}
+
     if cg.analysis.width:
         bases: dict[str, list[str]] = {axis: [] for axis in "xyz"}
         for row in range(cg.rows_per_warp):
@@ -30,6 +31,7 @@ def thread_indices(cg: KernelContext, first: str) -> None:
             for axis in "xyz":
                 bases[axis].append(b.value(f"urem i32 {rest}, {sizes[axis]}"))
                 rest = b.value(f"udiv i32 {rest}, {sizes[axis]}")
+
         if block["xyz".index(lead)] == cg.threads:  # one row of threads, which the last warp exceeds
             bases[lead] = [
                 b.value(f"add i32 {first}, {row * cg.width}") if row else first
@@ -37,6 +39,7 @@ def thread_indices(cg: KernelContext, first: str) -> None:
             ]
         elif rows_agree(block):
             bases[lead] = ["0"] * cg.rows_per_warp
+
         for axis in "xyz":
             name = f"%tid.{axis}"
             if is_flat[axis]:
@@ -47,9 +50,11 @@ def thread_indices(cg: KernelContext, first: str) -> None:
                 cg.specials[name] = Value("i32", "uniform", (bases[axis][0],))
             else:
                 cg.specials[name] = Value("i32", "affine", tuple(bases[axis]), 0)
+
         lanes = tuple(str(row * cg.width) for row in range(cg.rows_per_warp))
         cg.specials["%laneid"] = Value("i32", "affine", lanes, 1)
         return
+
     ty = vector("i32")
     linear = b.value(f"add {ty} {b.splat('i32', first)}, {cg.lane_vector}")
     for axis in "xyz":

@@ -57,6 +57,7 @@ def _read(text: str) -> _Unit:
     lines, common = [], []
     declared: dict[str, str] = {}
     defined: dict[str, str] = {}
+
     for original in text.splitlines():
         line = original
         if not line:
@@ -78,6 +79,7 @@ def _read(text: str) -> _Unit:
         elif match := _DECLARED.match(line):
             declared[match["name"]] = line
         lines.append(line)
+
     body = "\n".join(lines)
     return _Unit(body, frozenset(_NAME.findall(body)), tuple(common), declared, defined)
 

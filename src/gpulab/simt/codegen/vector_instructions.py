@@ -190,6 +190,7 @@ def _shape(parts: tuple[str, ...]) -> InstructionShape:
     types: list[str] = []
     template = on_integers = ty = ""
     end = names = 0
+
     for token in _TOKEN.finditer(text):
         group = str(token.lastgroup)
         between, end = text[end : token.start()], token.end()
@@ -211,6 +212,7 @@ def _shape(parts: tuple[str, ...]) -> InstructionShape:
             names += group == "name"
         template += between + new
         on_integers += between + new_on_integers
+
     template, on_integers = template + text[end:], on_integers + text[end:]
     if opcode in ("load", "store"):
         template = _ALIGNMENT.sub("", template) + ", align 1"
@@ -259,6 +261,7 @@ def _result_type(opcode: str, text: str, types: list[str], operands: list[Vector
 def operation(text: str, parameters: tuple[tuple[str, str], ...], ty: str, declared: str) -> VectorOperation:
     """Return the function that executes an instruction, whose operands are called %v0, %v1, and so on."""
     formal, body = ["ptr %d"] if is_wide(ty) else [], []
+
     for number, (kind, operand) in enumerate(parameters):
         name, value = f"%a{number}", f"%v{number}"
         if kind == "scalar":
@@ -275,6 +278,7 @@ def operation(text: str, parameters: tuple[tuple[str, str], ...], ty: str, decla
             body.append(f"%s{number} = insertelement {operand} poison, {inner} {name}, i64 0")
             order = f"<{lanes} x i32> zeroinitializer"
             body.append(f"{value} = shufflevector {operand} %s{number}, {operand} poison, {order}")
+
     body.append(f"%r = {text}" if ty else text)
     if is_wide(ty):
         body += [f"store {ty} %r, ptr %d, align 1", "ret void"]
@@ -282,6 +286,7 @@ def operation(text: str, parameters: tuple[tuple[str, str], ...], ty: str, decla
         body += [f"%bits = bitcast {ty} %r to {integer_of(ty)}", f"ret {integer_of(ty)} %bits"]
     else:
         body.append(f"ret {ty} %r" if ty else "ret void")
+
     returned = integer_of(ty) if is_mask(ty) else "void" if is_wide(ty) or not ty else ty
     name = f"operation.{fingerprint(text, parameters, ty, declared)[:16]}"
     head = f"{returned} @{name}({', '.join(formal)})"

@@ -89,7 +89,6 @@ def lane_by_lane(
         Emits the update of one element, given its pointer and its operands, and returns the old value.
     """
     b, full, count = cg.b, vector(ty), len(operand_values[0])
-    mask = cg.mask_bits(item.predicate)
 
     # LLVM would store a whole vector for each access to an element that is not known at compile time.
     def in_memory(vector_type: str, value: str) -> str:
@@ -100,14 +99,7 @@ def lane_by_lane(
     places = in_memory(vector("ptr"), pointers)
     operands = [[in_memory(full, part) for part in parts] for parts in operand_values]
     results = [in_memory(full, "zeroinitializer") for _ in range(count)]
-    before, loop, done = b.new_label("atomic"), b.new_label("lane"), b.new_label("done")
-    b.jump(before)
-    b.open(before)
-    b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
-    with cg.side_block(loop):
-        left, next_left = b.name("left"), b.name("left")
-        head = len(b.lines)
-        lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
+    with cg.each_lane(cg.mask_bits(item.predicate)) as lane:
         pointer = b.value(f"load ptr, ptr {b.value(f'getelementptr ptr, ptr {places}, i32 {lane}')}")
         for number in range(count):
             values = [
@@ -120,11 +112,6 @@ def lane_by_lane(
             old = update(element, values)
             place = b.value(f"getelementptr {ty}, ptr {results[number]}, i32 {lane}")
             b.line(f"store {ty} {old}, ptr {place}")
-        b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
-        last = b.label
-        b.branch(b.value(f"icmp ne i32 {next_left}, 0"), loop, done)
-        b.lines.insert(head, f"  {left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{last} ]")
-    b.open(done)
     return [b.value(f"load {full}, ptr {slot}") for slot in results]
 
 
@@ -139,11 +126,13 @@ def _update(
             f"store {ty} {_combined(b, ty, operation, ptx_type, old, values)}, ptr {pointer}, align {align}"
         )
         return old
+
     if operation == "cas":
         pair = b.value(
             f"cmpxchg ptr {pointer}, {ty} {values[0]}, {ty} {values[1]} seq_cst seq_cst, align {align}"
         )
         return b.value(f"extractvalue {{ {ty}, i1 }} {pair}, 0")
+
     if not is_half(ptx_type):
         name = RMW[operation]
         if ty in ("float", "double"):
@@ -151,6 +140,7 @@ def _update(
         elif name in ("min", "max") and ptx_type[0] == "u":
             name = "u" + name
         return b.value(f"atomicrmw {name} ptr {pointer}, {ty} {values[0]} seq_cst, align {align}")
+
     # The host has no atomic addition of half-precision floats: repeat until no other core interferes.
     start = b.value(f"load atomic {ty}, ptr {pointer} monotonic, align {align}")
     entry, again, done = b.label, b.new_label("again"), b.new_label("swapped")

@@ -90,30 +90,16 @@ def _copy_lanes(
     barriers: str | None,
 ) -> None:
     """Emit a loop over the lanes that copy; `target` and `source` are state spaces with their addresses."""
-    b = cg.b
-    mask = cg.mask_bits(item.predicate)
-    before, loop, done = b.new_label("copies"), b.new_label("lane"), b.new_label("done")
-    b.jump(before)
-    b.open(before)
-    b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
-    with cg.side_block(loop):
-        left, next_left = b.name("left"), b.name("left")
-        head = len(b.lines)
-        lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
+    with cg.each_lane(cg.mask_bits(item.predicate)) as lane:
 
         def of_lane(values: str) -> str:
-            return b.value(f"extractelement {vector('i64')} {values}, i32 {lane}")
+            return cg.b.value(f"extractelement {vector('i64')} {values}, i32 {lane}")
 
         start, size = of_lane(target[1]), of_lane(sizes)
         with cg.whole_warp():
             _copy_chunks(cg, item, (target[0], start), (source[0], of_lane(source[1])), size)
         if barriers is not None:
             cg.instrumentation.on_bulk_copy(cg, start, size, of_lane(barriers))
-        b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
-        last = b.label
-        b.branch(b.value(f"icmp ne i32 {next_left}, 0"), loop, done)
-        b.lines.insert(head, f"  {left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{last} ]")
-    b.open(done)
 
 
 def _copy_chunks(

@@ -103,11 +103,13 @@ def vote(cg: CodegenContext, item: Instruction) -> None:
     cg.synchronize_warp(item)
     b = cg.b
     mode = next(p for p in item.parts if p in ("all", "any", "uni", "ballot"))
+
     flags = cg.pack_mask(cg.to_vector(cg.operand(item.operands[1], "i1")))
     members_mask = members(cg, item, 2)
     is_uniform = members_mask.kind == "uniform"
     t, flag = ("i32", "i1") if is_uniform else (I32, I1)
     yes = b.value(f"and {t} {flags if is_uniform else b.splat('i32', flags)}, {members_mask.ref}")
+
     results = [yes]
     if mode in ("all", "uni"):
         results.append(b.value(f"icmp eq {t} {yes}, {members_mask.ref}"))
@@ -116,6 +118,7 @@ def vote(cg: CodegenContext, item: Instruction) -> None:
     if mode == "uni":
         none = b.value(f"xor {flag} {results[2]}, {'true' if is_uniform else 'splat (i1 true)'}")
         results.append(b.value(f"or {flag} {results[1]}, {none}"))
+
     ty = "i32" if mode == "ballot" else "i1"
     cg.assign(item.operands[0], Value(ty, members_mask.kind, (results[-1],)), item.predicate)
 

@@ -96,19 +96,8 @@ def _print(cg: CodegenContext, item: Instruction, values: list[Value]) -> None:
     """Append the format and the arguments of each active lane to the worker's print buffer."""
     b = cg.b
     formats, arguments = cg.to_vector(values[0]), cg.to_vector(values[1])
-    mask = cg.mask_bits(item.predicate)
-    before, loop, done = b.new_label("prints"), b.new_label("lane"), b.new_label("done")
-    b.jump(before)
-    b.open(before)
-    b.branch(b.value(f"icmp ne i32 {mask}, 0"), loop, done)
-    with cg.side_block(loop):
-        left, next_left = b.name("left"), b.name("left")
-        b.line(f"{left} = phi i32 [ {mask}, %{before} ], [ {next_left}, %{loop} ]")
-        lane = b.call("llvm.cttz.i32", "i32", ("i32", left), ("i1", "true"))
+    with cg.each_lane(cg.mask_bits(item.predicate)) as lane:
         text = b.value(f"extractelement {vector('i64')} {formats}, i32 {lane}")
         packed = b.value(f"extractelement {vector('i64')} {arguments}, i32 {lane}")
         position = ("ptr", "%ctx"), ("i32", "%warp"), ("i32", lane)
         b.call("sim_print", "void", *position, ("i64", text), ("i64", packed), ("i64", str(cg.local_bytes)))
-        b.line(f"{next_left} = and i32 {left}, {b.value(f'sub i32 {left}, 1')}")
-        b.branch(b.value(f"icmp ne i32 {next_left}, 0"), loop, done)
-    b.open(done)

@@ -47,13 +47,16 @@ def load(cg: CodegenContext, item: Instruction) -> None:
     targets = vector_elements(item.operands[0])
     if len(targets) != count:
         raise UnsupportedInstruction(item.text, item.line, f"{len(targets)} registers for {count} values")
+
     if space == "param":
         if isinstance(memory.base, Sym):
             _load_param(cg, item, memory, ty)
             return
         space = "global"  # parameters whose address is taken are copied to an array
+
     size = type_size(item.parts[-1]) * count
     where = address(cg, memory, space)
+
     if joint := joint_load(cg, item):
         cg.instrument(MemoryAccess(joint.site, where, space, size, "reads", item))
         pointers = joint.pointers(cg)
@@ -62,6 +65,7 @@ def load(cg: CodegenContext, item: Instruction) -> None:
             prefetch_next_rows(cg, memory, pointers, cg.width * size)
     else:
         values = read(cg, where, space, ty, count, size, item)
+
     for target, value in zip(targets, values, strict=True):
         cg.assign(target, _extended(cg, value, item.parts[-1], target), item.predicate)
 
@@ -112,15 +116,18 @@ def _read_rows(
     access = cg.add_site("reads", space, size)
     cg.instrument(MemoryAccess(access, where, space, size, "reads", item))
     check = AddressCheck(cg, where, space, size, access, item.predicate)
+
     fine = check.are_rows_inside()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
+
     with cg.side_block(fast):
         pointers = check.row_pointers()
         near = _loaded(cg, where, ty, count, pointers)
         if space == "global" and where.stride:
             prefetch_next_rows(cg, item.operands[1], pointers, cg.width * size)
         b.jump(join)
+
     with cg.side_block(slow):
         check.resolve()
         each = check.resolved_pointers()
@@ -128,6 +135,7 @@ def _read_rows(
         far = [gather(b, ty, offset_pointers(cg, each, n * step), mask) for n in range(count)]
         slow_end = b.label
         b.jump(join)
+
     b.open(join)
     return [
         Value(ty, "varying", (b.phi(vector(ty), (a.ref, fast), (c, slow_end)),))
@@ -263,16 +271,20 @@ def _write_rows(
     access = cg.add_site("writes", space, size)
     cg.instrument(MemoryAccess(access, where, space, size, "writes", item, tuple(values)))
     check = AddressCheck(cg, where, space, size, access, item.predicate)
+
     vectors = [cg.to_vector(v) for v in values]
     everyone = cg.all_active and item.predicate is None
     active = "" if everyone else cg.mask_bits(item.predicate)
+
     fine = check.are_rows_inside()
     fast, slow, join = b.new_label("fast"), b.new_label("slow"), b.new_label("join")
     b.branch(fine, fast, slow, likely=True)
+
     with cg.side_block(fast):
         pointers = check.row_pointers()
         if space == "global":
             prefetch_next_rows(cg, item.operands[0], pointers, cg.width * size, writes=True)
+
         wide = cg.width * count
         merged = vectors[0]
         if count > 1:
@@ -280,6 +292,7 @@ def _write_rows(
             merged = b.pick(
                 ty, merged, WARP * count, [lane + WARP * n for lane in range(WARP) for n in range(count)]
             )
+
         for number, pointer in enumerate(pointers):
             part, lanes = merged, active
             if len(pointers) > 1:
@@ -290,6 +303,7 @@ def _write_rows(
             else:
                 store_row(b, ty, count, cg.width, part, pointer, lanes)
         b.jump(join)
+
     with cg.side_block(slow):
         check.resolve()
         each = check.resolved_pointers()
@@ -297,6 +311,7 @@ def _write_rows(
         for number, value in enumerate(vectors):
             scatter(b, ty, offset_pointers(cg, each, number * step), value, mask)
         b.jump(join)
+
     b.open(join)
 
 

@@ -7,7 +7,7 @@ from gpulab.simt.instructions.arithmetic.formats import BF16, F16, Format, widen
 
 __all__ = ["as_double", "exponent_power", "maximum", "power_literal", "smallest_exponent", "towards_zero"]
 
-EXPONENT_BITS = 0x7FF0_0000_0000_0000  # of a double
+EXPONENT_BITS = 0x7FF0_0000_0000_0000  # mask of the exponent of a double
 FORMATS = {"f16": F16, "bf16": BF16}
 
 

@@ -15,7 +15,7 @@ from gpulab.simt.codegen.ir import Value, vector
 from gpulab.simt.ptx.syntax import Instruction, Mem, Operand, Vec, type_size, vector_elements
 from gpulab.simt.runtime import layout
 
-HANDLES_BYTES = 8 * 32  # of a warp; the coordinates and results of the lanes follow
+HANDLES_BYTES = 8 * 32  # handles of the lanes; their coordinates and results follow
 COORDINATE_BYTES = 4 * 32
 OUTSIDE = {"trap": 0, "clamp": 1, "zero": 2}
 DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a2d": 2}
@@ -45,7 +45,7 @@ def fetch(cg: CodegenContext, item: Instruction) -> None:
         "sim_textures", "i1", ("ptr", "%ctx"), ("i32", "%warp"), ("i32", mask), ("i64", str(site)),
         ("i64", str(kind)), ("ptr", cg.texels),
     )  # fmt: skip
-    _go_on(cg, good)
+    cg.end_unless(good)
     for number, target in enumerate(targets):
         place = _channel(cg, number)
         value = b.value(f"load {vector('i32')}, ptr {place}, align 64")
@@ -127,16 +127,9 @@ def _locate(
         "sim_surfaces", "i64", ("ptr", "%ctx"), ("i32", "%warp"), ("i32", mask), ("i64", str(site)),
         ("i64", str(kind)), ("i64", str(size)), ("i64", str(OUTSIDE[item.parts[-1]])), ("ptr", cg.texels),
     )  # fmt: skip
-    _go_on(cg, b.value(f"icmp sge i64 {result}, 0"))
+    cg.end_unless(b.value(f"icmp sge i64 {result}, 0"))
     addresses = b.value(f"load {vector('i64')}, ptr {cg.texels}, align 64")
     pointers = b.value(f"inttoptr {vector('i64')} {addresses} to {vector('ptr')}")
     lanes = cg.unpack_mask(b.value(f"trunc i64 {result} to i32"))
     ty = f"i{8 * type_size(ptx_type)}"
     return pointers, lanes, ty, type_size(ptx_type)
-
-
-def _go_on(cg: CodegenContext, good: str) -> None:
-    """Continue unless a fault has ended the launch."""
-    on = cg.b.new_label("on")
-    cg.b.branch(good, on, "fault", likely=True)
-    cg.b.open(on)

@@ -101,12 +101,11 @@ class LinkedInstrumentation(Instrumentation):
             "%ctx", "%warp", str(site), cg.mask(), cg.mask_bits(item.predicate), suspended,
             str(item.op == "bar").lower(), self.words,
         )  # fmt: skip
-        self.fail_unless(cg, self.call(cg, "tier_warp_sync", *arguments))
+        cg.end_unless(self.call(cg, "tier_warp_sync", *arguments))
 
     def on_barrier(self, cg: CodegenContext, expected: str, site: int) -> None:
         if expected != "0":
-            fine = self.call(cg, "tier_barrier", "%ctx", "%warp", str(site), cg.mask(), expected)
-            self.fail_unless(cg, fine)
+            cg.end_unless(self.call(cg, "tier_barrier", "%ctx", "%warp", str(site), cg.mask(), expected))
 
     def on_fence(self, cg: CodegenContext, item: Instruction) -> None:
         self.call(cg, "tier_fence", "%ctx", "%warp", cg.mask_bits(item.predicate))
@@ -142,12 +141,14 @@ class LinkedInstrumentation(Instrumentation):
         item, address = access.item, access.address
         if access.space in ("local", "const") and item.predicate is None:
             return
+
         self.races.describe(cg, access)
         by_lane = address.kind == "varying" or bool(address.stride)
         strong = self.races.is_strong(access)
         swap, update = "cas" in item.parts, access.site in self.races.update_sites
         kind = AccessKind(access.action, strong, swap, update)
         name = access_function(kind, access.space, 0 if by_lane else len(address.refs))
+
         self.store_elements(cg, access.values)
         facts = self.facts(cg, access, kind)
         rows = (address.refs * 2)[:2] if address.kind != "varying" else ("0", "0")
@@ -168,6 +169,7 @@ class LinkedInstrumentation(Instrumentation):
         item, address, races = access.item, access.address, self.races
         if access.space in ("local", "const"):
             return FACTS["APART"]
+
         granule, strong = races.cell_bytes(access), kind.strong
         flags = {
             "STRONG": strong,
@@ -187,6 +189,7 @@ class LinkedInstrumentation(Instrumentation):
             "ARRIVES": "mbarrier" in item.parts and access.action == "updates",
             "COPIES": item.op == "cp" and "bulk" not in item.parts and access.action == "writes",
         }
+
         word = ACTIONS.index(access.action) + granule * FACTS["GRANULE"] + access.size * FACTS["SIZE"]
         width = cg.width if address.kind == "affine" else WARP
         word += len(access.values) * FACTS["ELEMENTS"] + width * FACTS["WIDTH"]
@@ -199,12 +202,6 @@ class LinkedInstrumentation(Instrumentation):
         result, parameters = FUNCTIONS[name]
         types = [parameter.split()[0] for parameter in parameters.split(", ")]
         return cg.b.call(name, result, *zip(types, arguments, strict=True))
-
-    def fail_unless(self, cg: CodegenContext, fine: str) -> None:
-        """Emit the end of the warp if a function has reported a fault."""
-        on = cg.b.new_label("on")
-        cg.b.branch(fine, on, "fault", likely=True)
-        cg.b.open(on)
 
     def store_elements(self, cg: CodegenContext, values: Iterable[Value]) -> None:
         """Store the bits of values to `words`: an array of 32 lanes for each."""

@@ -179,6 +179,7 @@ class _Flattener:
             self.push(self.as_word(register, ty, line), line)
         for name in names:
             self.pass_in(name, f"{name}:", arguments, line)
+
         self.copies += 1
         site = f"return@{self.copies}"
         for name in names:
@@ -186,6 +187,7 @@ class _Flattener:
         number = self.scratch("return site", "b64")
         self.emit("mov", "u64", number, Imm(self.copies), line=line)
         self.push(number, line)
+
         for name in names:
             predicate = None
             if pointer is not None:
@@ -196,6 +198,7 @@ class _Flattener:
             self.flat.body.append(Instruction(("bra",), (Sym(f"{name}:enter"),), predicate, line))
         if pointer is not None:
             self.emit("trap", line=line)  # the pointer is not the address of a function
+
         self.flat.body.append(site)
         for register, ty in reversed(saved):
             word = self.scratch("popped", "b64")
@@ -404,12 +407,14 @@ class _Flattener:
             for result in results:
                 self.flat.registers.setdefault(f"{result}+0", BUILTINS[call.target.name])
             return
+
         skip = None
         if item.predicate is not None:
             self.copies += 1
             skip = f"skip@{self.copies}"
             around = replace(item.predicate, negated=not item.predicate.negated)
             self.flat.body.append(Instruction(("bra",), (Sym(skip),), around, item.line))
+
         if isinstance(call.target, Sym):
             self.call_by_name(item, call.target.name, arguments, results, owner)
         else:
@@ -422,6 +427,7 @@ class _Flattener:
             for position, outer in enumerate(results):
                 ty = self.module.functions[names[0]].results[position].type if names else None
                 self.copy_param(f"returned {position}", outer, item.line, ty)
+
         if skip is not None:
             self.flat.body.append(skip)
 

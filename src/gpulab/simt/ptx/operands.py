@@ -181,8 +181,10 @@ class InstructionParser(Tokens):
             return self.number("-" + self.next())
         if token[:1].isdigit():
             return self.number(token)
+
         if not token or not (token[0].isalpha() or token[0] in "%$_"):
             raise UsageError(f"invalid PTX: `{token}` is not an operand, near `{self.near()}`.")
+
         name = self.named(token)
         stem, dot, part = token.rpartition(".")
         if dot and self.declared(stem) is not None and self.declared(token) is None:

@@ -89,6 +89,7 @@ class ModuleParser(InstructionParser):
                 raise UnsupportedInstruction(f".{word}", self.line, "textures and surfaces")
             else:
                 ty, size = word, type_size(word) * vector
+
         variables = []
         while True:
             name = self.next()
@@ -115,6 +116,7 @@ class ModuleParser(InstructionParser):
             variables.append(Variable(name, space, count * size, align or size, image, references))
             if not self.accept(","):
                 break
+
         self.expect(";")
         return variables
 
@@ -166,12 +168,14 @@ class ModuleParser(InstructionParser):
         self.scopes, self.inner_scopes = [{}], []
         outputs: list[tuple[Param, Operand]] = []
         inputs: list[tuple[Param, Operand]] = []
+
         if not entry and self.peek() == "(":
             outputs = self.param_list()
         function.name = self.next()
         if self.peek() == "(":
             inputs = self.param_list()
         function.params, function.results = [p for p, _ in inputs], [p for p, _ in outputs]
+
         numbers: list[int] = []
         while self.peek() not in ("{", ";", ""):  # directives such as `.maxntid 256, 1, 1`
             token = self.next()
@@ -180,16 +184,19 @@ class ModuleParser(InstructionParser):
                 numbers.append(int(token, 0))
             elif token != ",":
                 numbers = function.directives.setdefault(token, [])
+
         if self.accept(";"):
             function.external = True
             self.result.functions.setdefault(function.name, function)
             return
+
         self.expect("{")
         for param, register in inputs:
             if not isinstance(register, Sym):
                 function.body.append(self.transfer("ld", param.name, register))
         self.statements(function)
         self.rename_labels(function)
+
         in_registers: list[tuple[str, Operand]] = [
             (p.name, register) for p, register in outputs if not isinstance(register, Sym)
         ]
@@ -220,6 +227,7 @@ class ModuleParser(InstructionParser):
         word = self.next()
         if word not in (".param", ".reg"):
             raise UsageError(f"invalid PTX: `{word}` is not allowed in a parameter list.")
+
         align, ty, pointer, vector = 0, "b32", False, ""
         while self.peek().startswith("."):
             part = self.next()[1:]
@@ -232,12 +240,14 @@ class ModuleParser(InstructionParser):
                 vector = part
             elif part not in ("global", "const", "shared", "local", "noalias"):
                 ty = part
+
         name = self.next()
         size = type_size(ty)
         if word == ".reg":
             register = self.declare(name, ty, vector)
             count = int(vector[1:] or 1)
             return Param(f"{name} in", ty, size * count, size * count, False), register
+
         if self.accept("["):
             size *= int(self.next(), 0) if self.peek() != "]" else 1
             self.expect("]")

@@ -36,18 +36,24 @@ MAX_FREED = 4096  # freed ranges that are remembered for messages
 class Allocation:
     """A range of device addresses and the host memory that backs it.
 
-    reserved: the bytes that it takes from the budget.
+    Attributes
+    ----------
+    address, size : int
+        The first address, and the bytes of the range.
+    host : ndarray of uint8
+        The host memory.
+    reserved : int
+        The bytes that it takes from the budget.
     """
 
     address: int
     size: int
-    host: npt.NDArray[np.uint8] | None
+    host: npt.NDArray[np.uint8]
     reserved: int = 0
 
     def part(self, offset: int, size: int) -> Allocation:
         """Return `size` bytes of the allocation from an offset on."""
-        host = self.host if self.host is None else self.host[offset : offset + size]
-        return Allocation(self.address + offset, size, host)
+        return Allocation(self.address + offset, size, self.host[offset : offset + size])
 
 
 class Memory:
@@ -169,11 +175,7 @@ class Memory:
         with self._lock:
             self._free_collected()
             if self._table is None:
-                rows = [
-                    (a.address, a.size, a.host.ctypes.data, 0)
-                    for a in self._live.values()
-                    if a.host is not None
-                ]
+                rows = [(a.address, a.size, a.host.ctypes.data, 0) for a in self._live.values()]
                 self._table = np.array(sorted(rows), np.uint64).reshape(-1, 4)
             return self._table
 
@@ -196,7 +198,7 @@ class Memory:
     def read_string(self, address: int, limit: int = 4096) -> str:
         """Return the C string at an address, at most `limit` bytes; "?" outside all allocations."""
         allocation = self.nearest(address)
-        if allocation is None or allocation.host is None:
+        if allocation is None:
             return "?"
         offset = address - allocation.address
         if not 0 <= offset < allocation.size:

@@ -69,7 +69,6 @@ class HeapCalls:
         block = self.heap.allocate(size) if self.count < len(self.table) else None
         if block is None:
             return 0
-        assert block.host is not None
         block.host[:] = self.recorder.poison
         shadow = self.recorder.shadow_of_block(block)
         self.table[self.count] = block.address, block.size, block.host.ctypes.data, shadow

@@ -320,6 +320,7 @@ def _outcome(
     native: NativeKernel, workers: list[LaunchWorker], grid: tuple[int, int, int], block: tuple[int, int, int]
 ) -> LaunchOutcome:
     outcome = LaunchOutcome()
+
     faults = [w for w in workers if w["fault"] and _FAULT_KINDS[w["fault"]] != "stopped"]
     if faults:
         first = min(faults, key=lambda w: w["fault_block"])  # does not depend on timing
@@ -332,6 +333,7 @@ def _outcome(
             unravel(thread, block),
             address & (1 << 64) - 1,
         )
+
     warned = [w for w in workers if w["warned"]]
     if warned:
         first = min(warned, key=lambda w: w["warned_block"])
@@ -341,6 +343,7 @@ def _outcome(
             unravel(first["warned_block"], grid),
             unravel(first["warned_warp"] * WARP + first["warned_lane"], block),
         )
+
     for worker in workers:
         if used := worker["printed_bytes"]:
             limit = worker["printed_limit"]

@@ -76,7 +76,7 @@ FIELDS = (
 BLOCK_FIELDS = ("shared", "local", "saved", "canonical", "warps", "arrivals", "votes")
 BLOCK_ROW_BYTES = 64  # a row of the table `resident`
 GRID_BARRIER_BYTES = 8  # the driver's workspace for cooperative groups: its size, then the barrier
-GRID_BARRIER_OFFSET = 4  # of the barrier in the workspace
+GRID_BARRIER_OFFSET = 4  # bytes from the start of the workspace to the barrier
 
 HEAP_BYTES = 8 << 20  # size of the heap of a device; CUDA's default
 

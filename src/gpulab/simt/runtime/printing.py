@@ -41,6 +41,7 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
         flags, width, precision, length, kind = match.groups()
         if kind == "%":
             return "%"
+
         if width == "*":
             width = str(take("i", 4))
             if width.startswith("-"):
@@ -51,6 +52,7 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
             dotted = not precision.startswith("-")  # as if there were none
         width, precision = _limited(width), _limited(precision)
         spec = f"%{flags}{width or ''}{'.' + (precision or '0') if dotted else ''}"
+
         wide = length in ("l", "ll", "j", "z", "t")
         if kind in "di":
             value = take("q" if wide else "i", 8 if wide else 4)
@@ -68,6 +70,7 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
             return (spec + "s") % string_at(int(take("Q", 8)))
         if kind == "p":
             return (spec + "s") % f"{int(take('Q', 8)):#x}"
+
         number = float(take("d", 8))
         if kind in "aA":
             digits = _hexadecimal(number)

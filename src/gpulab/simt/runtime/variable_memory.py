@@ -36,7 +36,7 @@ class VariableMemory:
     def _allocate(self, variables: Sequence[Variable]) -> None:
         for variable in variables:
             allocation = self._memory.allocate(max(variable.size, 1), "zeros")
-            if variable.initial is not None and allocation.host is not None:
+            if variable.initial is not None:
                 allocation.host[: variable.size] = np.frombuffer(variable.initial, np.uint8)
             self.allocations[variable.name] = allocation
             self._memory.free_with(self, allocation.address)
@@ -45,6 +45,6 @@ class VariableMemory:
             for offset, symbol, addend in variable.references:
                 target = self.allocations.get(symbol)
                 address = target.address if target else function_address(self._module, symbol)
-                host = self.allocations[variable.name].host
-                if host is not None and address is not None:
+                if address is not None:
+                    host = self.allocations[variable.name].host
                     host[offset : offset + 8].view(np.int64)[0] = address + addend

@@ -23,11 +23,11 @@ AXIS_HEIGHT = 52  # below the plot: tick labels and the title of the axis
 ROW_HEIGHT = 18  # rows of the legend and the caption
 TEXT, SMALL, TITLE = 12.0, 11.0, 15.0  # font sizes
 MARK_RADIUS, BADGE_RADIUS = 4.0, 8.0  # radii of a point and of the circle around its number
-CAPTION_CHARACTERS = 118  # in one line of the caption
+CAPTION_CHARACTERS = 118  # characters of one line of the caption
 
 # The colour of each level, by its name in gpulab.views.theme.
 COLOURS = {"DRAM": "plain", "L2": "stray", "shared memory": "hint", "fp32": "good"}
-TENSOR_COLOUR = "ink"  # of all types
+TENSOR_COLOUR = "ink"  # for tensor products of all types
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from gpulab.views.tables.number_format import extents, percentage
 
 __all__ = ["caption", "ceiling_tooltip", "figures_view", "plain_text", "point_tooltip", "rate_text"]
 
-TOOLTIP_CHARACTERS = 72  # in one line of a tooltip
+TOOLTIP_CHARACTERS = 72  # characters of one line of a tooltip
 
 
 def caption(roofline: Roofline) -> Iterator[str]:

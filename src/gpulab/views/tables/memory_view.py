@@ -56,8 +56,7 @@ def memory_table(device: Device | None = None, *, gpu: str | None = None) -> Vie
         An open device; the session's device if omitted.
     gpu : str, optional
         Key of a catalogue GPU: "gtx280", "t10", "gtx480", "k40", "gtx1080", "v100", "t4", "rtx3090",
-        "a100", "rtx4090", "h100" or "h200". Not together
-        with `device`.
+        "a100", "rtx4090", "h100" or "h200". Not together with `device`.
 
     Returns
     -------

@@ -30,8 +30,7 @@ def device_query(device: Device | None = None, *, published: bool = False, gpu: 
         Add the listing that the PASI manual prints, of a GeForce GTX 480.
     gpu : str, optional
         Key of a catalogue GPU: "gtx280", "t10", "gtx480", "k40", "gtx1080", "v100", "t4", "rtx3090",
-        "a100", "rtx4090", "h100" or "h200". Not together
-        with `device`.
+        "a100", "rtx4090", "h100" or "h200". Not together with `device`.
 
     Returns
     -------

@@ -173,20 +173,15 @@ def test_floats_to_floats(to: str, ty: str) -> None:
                 assert int(result) == expected, (case.text, hex(bits), hex(result), hex(expected))
 
 
-def clamped(form: exact.Format, bits: int) -> int:
-    negative, value = form.decode(bits)
-    return 0 if value == exact.NAN or negative else min(bits, form.bias << form.fraction)
-
-
 def test_saturation_and_flushing_between_floats() -> None:
     f32, flush = exact.F32, exact.F32.flushed
     cases = [
-        ("cvt.sat.f32.f32 %o, %a;", "f4", lambda bits: clamped(f32, bits)),
-        ("cvt.ftz.sat.f32.f32 %o, %a;", "f4", lambda bits: clamped(f32, flush(bits))),
+        ("cvt.sat.f32.f32 %o, %a;", "f4", f32.clamped),
+        ("cvt.ftz.sat.f32.f32 %o, %a;", "f4", lambda bits: f32.clamped(flush(bits))),
         (
             "cvt.rn.sat.f16.f32 %o, %a;",
             "u2",
-            lambda bits: clamped(exact.F16, narrowed("f16", "f32", "rn", bits)),
+            lambda bits: exact.F16.clamped(narrowed("f16", "f32", "rn", bits)),
         ),
         ("cvt.rzi.ftz.u32.f32 %o, %a;", "u4", lambda bits: to_integer(f32, "f32", "u32", "rzi", flush(bits))),
         ("cvt.rpi.ftz.s32.f32 %o, %a;", "u4", lambda bits: to_integer(f32, "f32", "s32", "rpi", flush(bits))),

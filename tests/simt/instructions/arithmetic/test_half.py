@@ -39,11 +39,6 @@ def check(cases: list[tuple[str, Callable[..., int]]], inputs: dict[str, Array])
         assert np.array_equal(pair >> 16, actual[::-1]), text
 
 
-def clamped(form: exact.Format, bits: int) -> int:
-    negative, value = form.decode(bits)
-    return 0 if value == exact.NAN or negative else min(bits, form.bias << form.fraction)
-
-
 def without_negatives(form: exact.Format, bits: int) -> int:
     return bits if form.decode(bits)[1] == exact.NAN or not bits & form.sign_bit else 0
 
@@ -59,10 +54,10 @@ def test_sums_and_products_are_rounded_once(ty: str) -> None:
     if ty == "f16":
         flush = form.flushed
         cases += [
-            ("add.sat.f16 %o, %a, %b;", lambda a, b: clamped(form, exact.total(form, a, b))),
+            ("add.sat.f16 %o, %a, %b;", lambda a, b: form.clamped(exact.total(form, a, b))),
             ("mul.ftz.f16 %o, %a, %b;", lambda a, b: flush(exact.product(form, flush(a), flush(b)))),
             ("sub.ftz.sat.f16 %o, %a, %b;",
-             lambda a, b: flush(clamped(form, exact.total(form, flush(a), flush(b ^ form.sign_bit))))),
+             lambda a, b: flush(form.clamped(exact.total(form, flush(a), flush(b ^ form.sign_bit))))),
         ]  # fmt: skip
     check(cases, operands(ty, 2, 900))
 
@@ -79,7 +74,7 @@ def test_fused_multiply_add_is_rounded_once(ty: str) -> None:
     ]
     if ty == "f16":
         cases.append(
-            ("fma.rn.sat.f16 %o, %a, %b, %c;", lambda a, b, c: clamped(form, exact.fused(form, a, b, c)))
+            ("fma.rn.sat.f16 %o, %a, %b, %c;", lambda a, b, c: form.clamped(exact.fused(form, a, b, c)))
         )
     check(cases, operands(ty, 3, 1500))
 

@@ -154,6 +154,7 @@ def find_nth_set(cg: CodegenContext, item: Instruction) -> None:
         flag = t.replace("i32", "i1")
         base = b.value(f"and {t} {base}, {const(t, 31)}")  # undefined in the manual beyond 31
         down = b.value(f"icmp slt {t} {number}, {const(t, 0)}")
+
         # A search downwards is a search upwards in the reversed word.
         turned = b.call(f"llvm.bitreverse.{suffix(t)}", t, (t, mask))
         word = b.value(f"select {flag} {down}, {t} {turned}, {t} {mask}")
@@ -162,6 +163,7 @@ def find_nth_set(cg: CodegenContext, item: Instruction) -> None:
         ones = b.value(f"shl {t} {const(t, -1)}, {start}")
         word = b.value(f"and {t} {word}, {ones}")
         left = b.call(f"llvm.abs.{suffix(t)}", t, (t, number), ("i1", "false"))
+
         # Binary search for the bit of rank n, by the number of set bits in the lower half of the interval.
         rank = b.value(f"sub {t} {left}, {const(t, 1)}")
         at = const(t, 0)
@@ -174,11 +176,13 @@ def find_nth_set(cg: CodegenContext, item: Instruction) -> None:
             rank = b.value(f"sub {t} {rank}, {passed}")
             step = b.value(f"select {flag} {higher}, {t} {const(t, width)}, {t} {const(t, 0)}")
             at = b.value(f"or {t} {at}, {step}")
+
         count = b.call(f"llvm.ctpop.{suffix(t)}", t, (t, word))
         found = b.value(f"icmp ule {t} {left}, {count}")
         back = b.value(f"sub {t} {const(t, 31)}, {at}")
         place = b.value(f"select {flag} {down}, {t} {back}, {t} {at}")
         place = b.value(f"select {flag} {found}, {t} {place}, {t} {const(t, -1)}")
+
         # n = 0 tests the bit at `base` itself.
         here = b.value(f"and {t} {b.value(f'lshr {t} {mask}, {base}')}, {const(t, 1)}")
         is_set = b.value(f"icmp ne {t} {here}, {const(t, 0)}")

@@ -196,11 +196,13 @@ def _unwrapped(
     agree = isinstance(target, Reg) and cg.shape(target.name).common
     reach = value.stride * (cg.width - 1)
     compare = ("sge" if value.stride > 0 else "sle") if is_signed else ("uge" if value.stride > 0 else "ule")
+
     inside = ""
     for ref in value.refs:
         last = b.value(f"add {value.ty} {ref}, {reach}")
         ordered = b.value(f"icmp {compare} {value.ty} {last}, {ref}")
         inside = b.value(f"and i1 {inside}, {ordered}") if inside else ordered
+
     entry, wraps, on = b.new_label("check"), b.new_label("wraps"), b.new_label("on")
     b.jump(entry)
     b.open(entry)
@@ -215,6 +217,7 @@ def _unwrapped(
         b.branch(b.value(f"icmp eq i64 {cg.load_field('wraps')}, 0"), on, fallback, likely=True)
         b.open(fallback)
         suspension.enter_fallback(cg)
+
     b.open(on)
     return [b.phi("i64", (row, entry), (wide, wraps)) for row, wide in zip(refs, widened, strict=True)]
 

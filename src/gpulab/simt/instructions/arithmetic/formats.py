@@ -184,9 +184,11 @@ def widen(b: Builder, t: str, x: str, form: Format) -> str:
     if form is F16 and host_rounds_f16():
         half = like(t, "half")
         return b.value(f"fpext {half} {b.value(f'bitcast {t} {x} to {half}')} to {ft}")
+
     full = b.value(f"zext {t} {x} to {it}")
     if form is BF16:
         return b.value(f"bitcast {it} {b.value(f'shl {it} {full}, {const(it, 16)}')} to {ft}")
+
     magnitude = b.value(f"and {it} {full}, {const(it, (1 << form.bits - 1) - 1)}")
     sign = b.value(f"lshr {it} {full}, {const(it, form.bits - 1)}")
     sign = b.value(f"shl {it} {sign}, {const(it, 31)}")
@@ -195,6 +197,7 @@ def widen(b: Builder, t: str, x: str, form: Format) -> str:
     small = b.value(f"bitcast {it} {placed} to {ft}")
     scale = const(ft, float_literal((127 + 127 - form.bias) << 23, "float"))
     result = b.value(f"bitcast {ft} {b.value(f'fmul {ft} {small}, {scale}')} to {it}")
+
     special = form.nan if form is E4M3 else form.infinity
     beyond = b.value(f"icmp uge {it} {magnitude}, {const(it, special)}")
     infinite = b.value(f"or {it} {placed}, {const(it, 0x7F800000)}")

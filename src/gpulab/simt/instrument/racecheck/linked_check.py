@@ -196,9 +196,11 @@ class _PartCheck(AccessFunction):
             f"llvm.fshr.v{WARP}i64", I64, *[(I64, offsets)] * 2, (I64, b.splat("i64", self.shift))
         )
         inside = self.bits(b.value(f"icmp ult {I64} {turned}, {cells}"))
+
         lanes, start = b.new_label("lanes"), b.label
         recorded, inner, done = b.new_label("recorded"), b.new_label("inner"), b.new_label("settled")
         b.branch(b.value(f"icmp eq i32 {inside}, -1"), inner, lanes, likely=True)
+
         b.open(inner)
         b.branch(b.value(f"icmp eq ptr {self.shadow}, {self.at_state('read_only')}"), done, recorded)
         b.open(recorded)
@@ -208,11 +210,13 @@ class _PartCheck(AccessFunction):
         unsettled = b.value(f"and i32 {self.mask}, {self.unsettled(settled, self.settled_key())}")
         end = b.label
         b.branch(b.value(f"icmp eq i32 {unsettled}, 0"), done, lanes)
+
         b.open(lanes)
         mask = b.phi("i32", (self.mask, start), (unsettled, end))
         undecided = self.call_check("lanes", mask, [(I64, offsets), ("i64", self.size)], "")
         checked = b.label
         b.jump(done)
+
         b.open(done)
         return b.phi("i32", ("0", inner), ("0", end), (undecided, checked))
 
@@ -280,7 +284,9 @@ def _silent_lanes(b: Builder, names: list[str]) -> str:
     fits = b.value(f"icmp ule {I64} {offsets}, {b.splat('i64', last)}")
     fits = b.value(f"and {I1} {fits}, {large_enough}")
     inside = b.value(f"and {I1} {fits}, {b.value(f'bitcast i32 {mask} to {I1}')}")
+
     pointers = b.value(f"getelementptr i8, ptr {host}, {I64} {offsets}")
+
     sizes = {0: "i8", 1: "i16", 2: "i32", 3: "i64"}
     cases = " ".join(f"i64 {size}, label %{ty}" for size, ty in sizes.items())
     b.line(f"switch i64 {shift}, label %none [ {cases} ]")
@@ -292,6 +298,7 @@ def _silent_lanes(b: Builder, names: list[str]) -> str:
         same = b.value(f"and {I1} {b.value(f'icmp eq {vector(ty)} {old}, {new}')}, {inside}")
         results.append((b.value(f"bitcast {I1} {same} to i32"), b.label))
         b.jump("done")
+
     b.open("none")
     b.jump("done")
     b.open("done")

@@ -133,7 +133,6 @@ class RacecheckRecorder(Recorder):
         return any(base <= pointer <= base + size for pointer in self.stored)
 
     def shadow_of_block(self, block: Allocation) -> int:
-        assert block.host is not None
         return self.add_shadow(block.address, block.size, block.host.ctypes.data)
 
     def add_shadow(self, base: int, size: int, host: int) -> int:

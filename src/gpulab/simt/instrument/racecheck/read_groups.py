@@ -197,15 +197,18 @@ class GroupFunction:
             b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {self.table}, i64 {number}')}")
             for number in range(HEAD_WORDS)
         )
+
         # The span of all reads is inside the array if that of the lowest and that of the highest one is.
         self.access = AccessFunction(b, ["%x0", self.warp, "0", self.mask, "0", *self.addresses], self.form)
         self.access.prepare()
+
         each, inside, done = b.new_label("each"), b.new_label("inside"), b.new_label("done")
         good = "true"
         for offset in (self.low, self.high):
             self.access.addresses = [b.value(f"add i64 {ref}, {offset}") for ref in self.addresses]
             good = b.value(f"and i1 {good}, {self.access.row_offsets()[1]}")
         b.branch(good, inside, each, likely=True)
+
         b.open(inside)
         if self.run:
             self.check_run(each, done)

@@ -342,11 +342,13 @@ class ShadowCheck:
         self.warp_sync = self.splat(self.load_state("warp_sync", self.warp))
         self.block_sync = self.splat(self.load_state("block_sync", self.warp))
         self.now = self.splat(now)
+
         written, read = self.load(WRITE_TIME), self.load(READ_TIME)
         self.oldest_valid = self.start
         if not self.shared:
             place = b.value(f"getelementptr i8, ptr {self.shadow}, i64 {SHADOW['oldest_valid']}")
             self.oldest_valid = self.splat(b.value(f"load i32, ptr {place}"))
+
         self.find_threads()
         if self.action == "reads":
             return self.check_read(written, read)
@@ -512,6 +514,7 @@ class ShadowCheck:
         fine = self.or_(old, self.and_(ours, fine))
         if self.action == "reads":
             fine = self.or_(fine, self.has_flag(word, SWAP | SILENT))
+
         if not self.strong:
             return fine
         both_strong = self.has_flag(word, STRONG)
