@@ -123,6 +123,7 @@ _CLEARER_MESSAGES = (
     ),
 )
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
+_AMBIGUOUS = re.compile(r'more than one instance of overloaded function "(\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
 _RUNTIME_CALL = re.compile(r"cuda[A-Z]\w+")
 _WITHOUT_SYNC = re.compile(r"inline assembly: Instruction '(shfl|vote)' without '\.sync'")
@@ -163,6 +164,7 @@ class _Message:
     text: str
     column: int = 0
     notes: list[str] = field(default_factory=list)
+    opened: int = 0  # line of the "{" that a note about a missing "}" names
 
 
 def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str] = ()) -> list[Diagnostic]:
@@ -199,10 +201,12 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
             line, column = end
 
         text += _suggestion(text, source, line, column)
+        if message.opened and message.file == FILE_NAME:
+            text += f' for the "{{" of line {source.place(message.opened, 0)[0]}'
         if _clearer_beginning(message.text):  # the notes explain the compiler's text
             message.notes.clear()
         notes = [_clearer(note, folders) for note in message.notes if not note.startswith(_NOISE)]
-        text = _atomic_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
+        text = _wrong_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _WARNINGS else "error"
         diagnostics[Diagnostic(line, column, severity, text, source.student_line(line))] = None
     return _without_consequences(list(diagnostics))
@@ -234,7 +238,10 @@ def _messages(log: str, ptx: str) -> list[_Message]:
         if match := _PLACED.fullmatch(line):
             current = _Message(match["file"], int(match["line"]), match["severity"], match["text"])
             if match["severity"] == "note" and messages:
-                messages[-1].notes.append(match["text"])
+                if match["text"] == 'to match this "{"':
+                    messages[-1].opened = current.line
+                else:
+                    messages[-1].notes.append(match["text"])
                 current.notes = messages[-1].notes
             else:
                 messages.append(current)
@@ -282,10 +289,18 @@ def _clearer_beginning(text: str) -> str:
     return next((clearer for start, clearer in _CLEARER_MESSAGES if text.startswith(start)), "")
 
 
-def _atomic_arguments(text: str, notes: Iterable[str]) -> str:
-    """Return a clearer message for an atomic function that is called with the wrong arguments, or ""."""
-    name, types = _ATOMIC.match(text), next(filter(None, map(_ARGUMENT_TYPES.match, notes)), None)
-    if name is None or types is None:
+def _wrong_arguments(text: str, notes: Iterable[str]) -> str:
+    """Return a clearer message for arguments of types for which there is no function, or several, or ""."""
+    types = next(filter(None, map(_ARGUMENT_TYPES.match, notes)), None)
+    if types is None:
+        return ""
+    if name := _AMBIGUOUS.match(text):
+        return (
+            f"`{name[1]}` is called with arguments of types ({types['types']}), and several functions of this "
+            "name fit: give all arguments the same type, such as `0.0f` for 0, or `float(i)` for an int."
+        )
+    name = _ATOMIC.match(text)
+    if name is None:
         return ""
     first = types["types"].partition(",")[0]
     if "*" not in first:
@@ -307,6 +322,8 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
         return ": this `}` has no opening brace; is a `{` missing above?"
     if text == "expected an expression" and _is_compound_literal(source, line, column):
         return ": `(T){…}` is C; write `T{…}`, or `T(…)`, in C++"
+    if text.startswith('operand of "*" must be a pointer') and _has_power(source, line):
+        return ": C has no operator `**`; write a power as a product, such as `x * x`"
     if text == _NOT_WHOLE and any(
         t.text == "^" and source.place_of(t.offset)[0] == line for t in source.tokens
     ):
@@ -347,6 +364,16 @@ def _is_compound_literal(source: SourceText, line: int, column: int) -> bool:
     """Return True for the `{` of `(T){…}` at a place."""
     return any(
         after.text == "{" and token.text == ")" and source.place_of(after.offset) == (line, column)
+        for token, after in pairwise(source.tokens)
+    )
+
+
+def _has_power(source: SourceText, line: int) -> bool:
+    """Return True if a line of the source has `**`."""
+    return any(
+        (token.text, after.text) == ("*", "*")
+        and after.offset == token.offset + 1
+        and source.place_of(token.offset)[0] == line
         for token, after in pairwise(source.tokens)
     )
 

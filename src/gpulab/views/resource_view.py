@@ -23,17 +23,17 @@ def resource_view(
     """
     parts = [
         f"{resources.registers} registers per thread",
-        f"{resources.shared_bytes} bytes of shared memory per block",
+        f"{resources.shared_bytes:,} bytes of shared memory per block",
     ]
     if resources.local_bytes:
-        parts.append(f"{resources.local_bytes} bytes of local memory per thread")
+        parts.append(f"{resources.local_bytes:,} bytes of local memory per thread")
     line = paragraph(f"{name}: " + ", ".join(parts))
     allowed = None if occupancy is None else _occupancy_line(gpu, threads, occupancy)
     spill = None
     if resources.spill_bytes:
         spill = note(
             "hint",
-            f"{resources.spill_bytes} bytes per thread did not fit into registers and were spilled to local "
+            f"{resources.spill_bytes:,} bytes per thread did not fit into registers and were spilled to local "
             "memory, which is in DRAM. Fewer live values or a smaller block reduce the spills.",
         )
     return stack(line, allowed, spill)

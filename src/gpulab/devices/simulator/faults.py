@@ -64,8 +64,7 @@ def explain(
     space = _space(fault) if fault.kind in _ACCESSES else ""
     index = _index(fault, kernel, arguments)
     finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space, index=index)
-    in_memory = fault.kind in (*_ACCESSES, "outside_surface", "misaligned_surface")
-    return (MemoryFault if in_memory else LaunchError)(str(finding), [finding])
+    return (MemoryFault if finding.in_memory else LaunchError)(str(finding), [finding])
 
 
 def _explanation(
@@ -233,7 +232,7 @@ def _beside_array(address: int, name: str, array: Any) -> str:
     else:
         described = f"the array that {name} is a part of"
     shape = " x ".join(str(n) for n in whole.shape) or "1"
-    elements = f"{whole.size} element{'s' * (whole.size != 1)}"
+    elements = f"{whole.size:,} element{'s' * (whole.size != 1)}"
     return f"{place}: {distance} {described} (shape {shape}, {array.dtype}: {elements}). {advice}"
 
 
