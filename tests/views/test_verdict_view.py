@@ -43,7 +43,9 @@ def test_hint_of_another_size_than_that_of_the_headline_names_its_size() -> None
 
 def test_card_of_a_kernel_that_was_not_run_says_nothing_about_its_values() -> None:
     reason = "`map` takes 3 parameters: it must be map(float* y, const float* x, float a, int n)."
-    text = verdict_view("stencil.naive", Verdict(False, "stencil", "naive", reasons=(reason,)), "", [reason]).text
+    text = verdict_view(
+        "stencil.naive", Verdict(False, "stencil", "naive", reasons=(reason,)), "", [reason]
+    ).text
     assert text == f"✗ stencil.naive was not run\n{reason}"
 
 

@@ -33,8 +33,8 @@ def resource_view(
     if resources.spill_bytes:
         spill = note(
             "hint",
-            f"{resources.spill_bytes:,} bytes per thread did not fit into registers and were spilled to local "
-            "memory, which is in DRAM. Fewer live values or a smaller block reduce the spills.",
+            f"{resources.spill_bytes:,} bytes per thread did not fit into registers and were spilled to "
+            "local memory, which is in DRAM. Fewer live values or a smaller block reduce the spills.",
         )
     return stack(line, allowed, spill)
 

@@ -100,7 +100,8 @@ _SHEETS = {
         ".gp-hint": "border-left-color:var(--gp-hint)",
         ".gp-hint>b": "color:var(--gp-hint)",
         # The output of printf in every thread would move all that follows out of sight.
-        ".gp-note pre": f"margin:4px 0;padding:0;border:0;overflow:auto;max-height:20em;white-space:pre;{_CODE}",
+        ".gp-note pre": "margin:4px 0;padding:0;border:0;overflow:auto;max-height:20em;white-space:pre;"
+        f"{_CODE}",
     },
     "<progress": {"progress": "width:16em;vertical-align:middle;accent-color:var(--gp-plain)"},
     "gp-table": {
