@@ -42,11 +42,13 @@ def resource_view(
 def _occupancy_line(gpu: str, threads: int, occupancy: Occupancy) -> View:
     """Return the occupancy, its limiters, and the resources that one more block per SM would need."""
     allowed = ", ".join(f"{resource} {count}" for resource, count in occupancy.limits.items())
+    *others, last = occupancy.limiters
+    limiters = f"{', '.join(others)} and {last}" if others else last
     text = (
         f"Theoretical occupancy on the {gpu}: {percentage(occupancy.fraction)}, "
         f"{number_of(occupancy.blocks_per_sm, 'block')} of {threads} threads per SM, "
         f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps; limited by "
-        f"{' and '.join(occupancy.limiters)} (blocks that each resource allows: {allowed})."
+        f"{limiters} (blocks that each resource allows: {allowed})."
     )
     steps = " and ".join(_step(step) for step in occupancy.needed_for_next_step)
     more = ""
