@@ -10,6 +10,15 @@ __all__ = ["Finding", "Findings", "Index3", "index_text", "unravel"]
 
 Index3 = tuple[int, int, int]
 
+# Kinds of memcheck that are about the address of an access, found by the simulator or reported by CUDA.
+_IN_MEMORY = frozenset(
+    {
+        *("out_of_bounds_read", "out_of_bounds_write", "out_of_bounds_atomic", "misaligned"),
+        *("outside_surface", "misaligned_surface"),
+        *("illegal_address", "misaligned_address", "invalid_address_space"),
+    }
+)
+
 
 def index_text(index: Index3) -> str:
     """Return an index as text: `(3,1)` for (3, 1, 0); z is included only if it is not 0."""
@@ -72,6 +81,11 @@ class Finding:
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""
         return f"{place}{self.message}"
+
+    @property
+    def in_memory(self) -> bool:
+        """True for an access outside all arrays or at a misaligned address."""
+        return self.kind in _IN_MEMORY
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain data for JSON.

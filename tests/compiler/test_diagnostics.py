@@ -98,6 +98,28 @@ def test_atomic_function_with_wrong_arguments_gets_advice(body: str, advice: str
     assert advice in error.message
 
 
+def test_arguments_that_fit_several_functions_are_named_by_their_types() -> None:
+    (error,) = errors(kernel("  a[0] = max(a[0], 0);"))
+    assert error.message.startswith("`max` is called with arguments of types (float, int)")
+    assert "the same type" in error.message
+
+
+@pytest.mark.parametrize("word", ["_global_", "__globl__", "global"])
+def test_misspelt_specifier_is_one_error(word: str) -> None:
+    (error,) = errors(kernel("  a[0] = 1;").replace("__global__", word))
+    assert error.message == f"`{word}` is not a specifier; do you mean `__global__`?"
+
+
+def test_misspelt_specifier_in_a_kernel_is_one_error() -> None:
+    (error,) = errors(kernel("  __shard__ float t[32];\n  t[0] = 1;\n  a[0] = t[0];"))
+    assert error.line == 3
+
+
+def test_missing_brace_names_the_line_of_the_open_one() -> None:
+    (error,) = errors("// a comment\n" + kernel("  if (a[0] > 0) {\n    a[0] = 1;"))
+    assert (error.line, error.message) == (6, 'expected a "}" for the "{" of line 3')
+
+
 @pytest.mark.parametrize("character", ["“", "\u00a0", "é", "−"])
 def test_character_outside_ascii_is_reported_once(character: str) -> None:
     reported = [
@@ -234,6 +256,14 @@ def test_undefined_name_like_no_other_gets_no_suggestion() -> None:
         ("  float i = 1; a[i] = 1;", "must be a whole number"),
         ("  a[0] = 1 / (a[1]^2);", "write a power as a product"),
         ("  float x = 2; a[0] = 2^x;", "write a power as a product"),
+        ("  a[0] = a[1] ** 2;", "write a power as a product"),
+        ("  const float* b = a; float x = b; a[0] = x;", "use one element, such as `x[i]`"),
+        ("  a[0] = blockDim.X;", "its parts are `.x`, `.y` and `.z`"),
+        ("  a[blockIdx * blockDim] = 0;", "use their parts, such as `.x`"),
+        ("  a[0] = __shfl_down_sync(a[0], 1);", "the mask of the lanes"),
+        ("  __shard__ float t[32]; t[0] = 1; a[0] = t[0];", "do you mean `__shared__`?"),
+        ("  If (a[0] > 1) a[0] = 1;", "do you mean `if`?"),
+        ("  atomicadd(a, 1.0f);", "do you mean `atomicAdd`?"),
         ("  a(0) = 1;", "written with brackets"),
         ("  a[0][1] = 1;", "with one index"),
         ("  return a[0];", "`void`"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.errors import CompileError, WrongResult
+from gpulab.errors import CompileError, LaunchError, WrongResult
 from tests.notebook.conftest import CellRun
 
 SOURCE = '<div class="gp-source">'
@@ -24,6 +24,13 @@ def test_correct_kernel_is_timed_and_added_to_the_table(shell, path):
     assert run.error is None
     assert "gp-good" in run.html
     assert "gp-table" in run.html
+
+
+def test_failed_assertion_is_no_memory_fault(shell):
+    cell = cell_of(KERNELS / "right" / "naive_early_return.cu").replace("{", "{ assert(nx < 0);", 1)
+    run = CellRun(shell, cell)
+    assert type(run.error) is LaunchError
+    assert "the assertion `nx < 0` failed" in run.text
 
 
 def test_missing_halo_is_wrong_at_block_edges(shell):

@@ -33,6 +33,12 @@ def test_stop_of_a_python_cell_is_one_line(notebook: Notebook) -> None:
     assert line == "Stopped"
 
 
+def test_history_keeps_the_line_of_a_stop_and_no_traceback(notebook: Notebook) -> None:
+    notebook.shell.run_cell("raise KeyboardInterrupt", store_history=True)
+    *_, stored = notebook.shell.history_manager.exceptions.values()
+    assert stored["traceback"] == ["Stopped"]
+
+
 def test_stop_names_the_line_of_the_cell(notebook: Notebook) -> None:
     def endless() -> None:
         raise KeyboardInterrupt

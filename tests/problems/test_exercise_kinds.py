@@ -357,7 +357,7 @@ def test_sizes_that_do_not_fit_together_are_not_drawn(monkeypatch: pytest.Monkey
 def test_dynamic_shared_memory_counts_as_memory_of_the_kernel() -> None:
     cell, device = parse_cell(SORT), open_device("sim")
     text = str(checked_view(cell, check_cell(cell, device, seed=1), device))
-    assert "4096 bytes of shared memory per block" in text
+    assert "4,096 bytes of shared memory per block" in text
 
 
 def test_reference_that_does_not_take_moved_values_gives_no_hint() -> None:

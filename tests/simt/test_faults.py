@@ -54,6 +54,13 @@ def test_message_names_parameter_and_index() -> None:
     assert "b[101]" in fault("int i = threadIdx.x; a[i] = b[i + 71 + (i == 30 ? 0 : -40)];").message
 
 
+def test_message_about_a_vector_names_its_first_and_last_element() -> None:
+    assert (
+        "writes a[100] to a[103]: just past the end"
+        in fault("int i = threadIdx.x; ((float4*)a)[i] = make_float4(1, 2, 3, 4);").message
+    )
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -130,6 +130,15 @@ def test_kernel_with_wrong_parameters_is_not_launched() -> None:
     assert "float fac" in result.reasons[0]
 
 
+def test_memory_traffic_is_a_step_of_its_own_after_the_sizes() -> None:
+    steps: list[tuple[int, int, str]] = []
+    result = check_cell(CELL, device_with(), progress=lambda *step: steps.append(step))
+    assert result.verdict is not None
+    sizes = len(result.verdict.results)
+    assert steps[0][:2] == (0, sizes + 1)
+    assert steps[-1] == (sizes, sizes + 1, "memory traffic")
+
+
 def test_outcome_of_a_correct_cell_has_exit_code_0_and_a_time() -> None:
     outcome = outcome_of(CELL, device_with(), timed=True, time_at=(20, 9, 4))
     assert outcome.exit_code == 0

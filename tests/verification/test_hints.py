@@ -393,6 +393,14 @@ def test_hint_of_a_launch_with_a_race_is_about_unwritten_points_only() -> None:
     assert "y >= 20" in compare(case, launch, got, raced=True).hint
 
 
+def test_launch_with_a_race_that_wrote_no_value_says_so() -> None:
+    case = STENCIL.make_case((65, 47, 9), np.random.default_rng(0))
+    launch = config("stencil.naive").at((65, 47, 9))
+    got = np.zeros(case.written.shape, np.float32)
+    got.view(np.uint32)[:] = POISON
+    assert "wrote no value" in compare(case, launch, got, raced=True).hint
+
+
 def test_boundary_that_is_written_is_named_by_its_faces() -> None:
     def function(fac: Any, A0: Any, Anext: Any, *sizes: Any) -> None:
         correct_stencil(fac, A0, Anext)

@@ -82,6 +82,12 @@ def test_legend_counts_points_not_squares():
     assert "wrong: 100" in view.html
 
 
+def test_legend_separates_thousands():
+    view = plane_view(plane(np.full((40, 50), State.WRONG)))
+    assert "wrong: 2,000" in view.text
+    assert "wrong: 2,000" in view.html
+
+
 @given(rows=st.integers(1, 700), columns=st.integers(1, 700), data=st.data())
 def test_single_wrong_point_is_visible_at_any_size(rows, columns, data):
     picture = np.full((rows, columns), State.RIGHT, np.uint8)

@@ -20,6 +20,10 @@ def test_limiter_and_blocks_of_each_resource_are_named():
     assert "registers 6" in text
 
 
+def test_several_limiters_are_a_list():
+    assert "limited by registers, warps and blocks (" in shown(32, threads=64)
+
+
 def test_next_step_has_its_requirement():
     assert "7 blocks would fit with at most 32 registers per thread (now 40)" in shown(40)
     assert "(now 65,536)" in shown(16, 65536)

@@ -41,6 +41,14 @@ def test_hint_of_another_size_than_that_of_the_headline_names_its_size() -> None
     assert "Hint for 33x70x3: no point with y >= 48" in text
 
 
+def test_card_of_a_kernel_that_was_not_run_says_nothing_about_its_values() -> None:
+    reason = "`map` takes 3 parameters: it must be map(float* y, const float* x, float a, int n)."
+    text = verdict_view(
+        "stencil.naive", Verdict(False, "stencil", "naive", reasons=(reason,)), "", [reason]
+    ).text
+    assert text == f"✗ stencil.naive was not run\n{reason}"
+
+
 def test_card_of_a_sampled_launch_has_its_reasons() -> None:
     text = verdict_view("stencil.naive", Verdict(False, "stencil", "naive", (SAMPLED,))).text
     assert text.startswith(

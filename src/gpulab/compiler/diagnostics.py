@@ -117,12 +117,21 @@ _CLEARER_MESSAGES = (
     *(
         (
             f'no operator "{operator}" matches these operands',
-            f"the operator {operator} does not exist for these types; compute the parts of a float4.",
+            f"the operator {operator} does not exist for these types; use their parts, such as `.x`.",
         )
         for operator in "+-*/"
     ),
 )
 _ATOMIC = re.compile(r'no instance of overloaded function "(atomic\w+)" matches the argument list')
+_POINTER_AS_VALUE = re.compile(
+    r'a value of type "(?:const )?(\w+) \*" cannot be '
+    r'(?:used to initialize|assigned to) an entity of type "\1"'
+)
+_NO_PART = re.compile(r'class "(?:dim3|uint3)" has no member "\w+"')
+_IS_NO_SPECIFIER = " is not a specifier"
+_NO_SPECIFIER = "this declaration has no storage class or type specifier"
+_SHUFFLE = re.compile(r'no instance of overloaded function "(__shfl\w*_sync)" matches the argument list')
+_AMBIGUOUS = re.compile(r'more than one instance of overloaded function "(\w+)" matches the argument list')
 _ARGUMENT_TYPES = re.compile(r"argument types are: \((?P<types>.*)\)")
 _RUNTIME_CALL = re.compile(r"cuda[A-Z]\w+")
 _WITHOUT_SYNC = re.compile(r"inline assembly: Instruction '(shfl|vote)' without '\.sync'")
@@ -147,7 +156,16 @@ _OF_A_VARIABLE = (
     'expected a ";"',
 )
 _TYPES = {"int", "float", "bool", "double", "unsigned", "long", "size_t", "float2", "float4", "auto"}
-_BUILT_IN = {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "__syncthreads", "__syncwarp"}
+_SPECIFIERS = ("__global__", "__device__", "__constant__", "__shared__")
+_BUILT_IN = {
+    *("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "__syncthreads", "__syncwarp"),
+    *("atomicAdd", "atomicMax", "atomicMin", "atomicCAS", "atomicExch"),
+    *("__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync"),
+    *("printf", "sqrtf", "sqrt", "expf", "exp", "logf", "fabsf", "fmaxf", "fminf", "powf", "min", "max"),
+    *("if", "else", "for", "while", "return", "const"),
+    *_SPECIFIERS,
+    *_TYPES,
+}
 SIMILARITY = 0.8  # least ratio of two names (difflib); names that differ in one letter are above it
 _MAX_NOTES = 3  # notes that are appended to one message
 _WARNINGS = ("warning", "remark", "note")
@@ -163,6 +181,7 @@ class _Message:
     text: str
     column: int = 0
     notes: list[str] = field(default_factory=list)
+    opened: int = 0  # line of the "{" that a note about a missing "}" names
 
 
 def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str] = ()) -> list[Diagnostic]:
@@ -194,22 +213,42 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
             continue
         if text == 'expected a ";"':
             skipped |= _names_to_end_of_statement(source, line, column)
+            if _follows_undefined(source, line, column, list(diagnostics)[-1:]):
+                continue
             end = source.end_of_statement_before(line, column)
             text += " at the end of this line" if end[0] < line else ""
             line, column = end
 
+        if text == _NO_SPECIFIER:
+            text = _misspelt_specifier(source, line, column) or text
         text += _suggestion(text, source, line, column)
+        if message.opened and message.file == FILE_NAME:
+            text += f' for the "{{" of line {source.place(message.opened, 0)[0]}'
         if _clearer_beginning(message.text):  # the notes explain the compiler's text
             message.notes.clear()
         notes = [_clearer(note, folders) for note in message.notes if not note.startswith(_NOISE)]
-        text = _atomic_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
+        text = _wrong_arguments(text, notes) or "; ".join([text, *notes[:_MAX_NOTES]])
         severity = "warning" if message.severity in _WARNINGS else "error"
         diagnostics[Diagnostic(line, column, severity, text, source.student_line(line))] = None
     return _without_consequences(list(diagnostics))
 
 
 def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics without those that follow from an unknown type of a kernel's first parameter.
+    """Return the diagnostics without those that follow from another one."""
+    return _of_unknown_specifiers(_of_unknown_types(diagnostics))
+
+
+def _of_unknown_specifiers(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Leave out the errors that follow from a misspelt specifier, such as `_global_`, in the same line.
+
+    The compiler takes the function for a variable.
+    """
+    misspelt = {each.line for each in diagnostics if _IS_NO_SPECIFIER in each.message}
+    return [d for d in diagnostics if d.line not in misspelt or not d.message.startswith(_OF_A_VARIABLE)]
+
+
+def _of_unknown_types(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Leave out the errors that follow from an unknown type of a kernel's first parameter.
 
     The compiler takes such a kernel for a variable and reports up to five errors, mostly before the cause.
     """
@@ -223,7 +262,7 @@ def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     cause = next((each for each in diagnostics[begin:end] if each.message.startswith(_UNDEFINED)), None)
     if cause is None:
         return diagnostics
-    return [*diagnostics[:begin], cause, *_without_consequences(diagnostics[end:])]
+    return [*diagnostics[:begin], cause, *_of_unknown_types(diagnostics[end:])]
 
 
 def _messages(log: str, ptx: str) -> list[_Message]:
@@ -235,7 +274,10 @@ def _messages(log: str, ptx: str) -> list[_Message]:
         if match := _PLACED.fullmatch(line):
             current = _Message(match["file"], int(match["line"]), match["severity"], match["text"])
             if match["severity"] == "note" and messages:
-                messages[-1].notes.append(match["text"])
+                if match["text"] == 'to match this "{"':
+                    messages[-1].opened = current.line
+                else:
+                    messages[-1].notes.append(match["text"])
                 current.notes = messages[-1].notes
             else:
                 messages.append(current)
@@ -280,13 +322,28 @@ def _clearer(text: str, folders: Iterable[str]) -> str:
 
 def _clearer_beginning(text: str) -> str:
     """Return the message that replaces one of the compiler's for beginners; "" if there is none."""
+    if _POINTER_AS_VALUE.fullmatch(text):
+        return "an array or a pointer is not one value; use one element, such as `x[i]`."
     return next((clearer for start, clearer in _CLEARER_MESSAGES if text.startswith(start)), "")
 
 
-def _atomic_arguments(text: str, notes: Iterable[str]) -> str:
-    """Return a clearer message for an atomic function that is called with the wrong arguments, or ""."""
-    name, types = _ATOMIC.match(text), next(filter(None, map(_ARGUMENT_TYPES.match, notes)), None)
-    if name is None or types is None:
+def _wrong_arguments(text: str, notes: Iterable[str]) -> str:
+    """Return a clearer message for arguments of types for which there is no function, or several, or ""."""
+    types = next(filter(None, map(_ARGUMENT_TYPES.match, notes)), None)
+    if types is None:
+        return ""
+    if name := _AMBIGUOUS.match(text):
+        return (
+            f"`{name[1]}` is called with arguments of types ({types['types']}), and several functions of "
+            "this name fit: give all arguments the same type, such as `0.0f` for 0, or `float(i)` for an int."
+        )
+    if name := _SHUFFLE.match(text):
+        return (
+            f"`{name[1]}` is called with arguments of types ({types['types']}): its first argument is the "
+            f"mask of the lanes that take part, as in `{name[1]}(0xffffffff, …)`."
+        )
+    name = _ATOMIC.match(text)
+    if name is None:
         return ""
     first = types["types"].partition(",")[0]
     if "*" not in first:
@@ -304,10 +361,14 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
         return f" after `{word}`, and a `)` at the end of its condition"
     if text == "expression has no effect":
         return _missing_effect(source.student_line(line))
+    if _NO_PART.fullmatch(text):
+        return "; its parts are `.x`, `.y` and `.z`"
     if text == "expected a declaration" and source.student_line(line)[column - 1 :].startswith("}"):
         return ": this `}` has no opening brace; is a `{` missing above?"
     if text == "expected an expression" and _is_compound_literal(source, line, column):
         return ": `(T){…}` is C; write `T{…}`, or `T(…)`, in C++"
+    if text.startswith('operand of "*" must be a pointer') and _has_power(source, line):
+        return ": C has no operator `**`; write a power as a product, such as `x * x`"
     if text == _NOT_WHOLE and any(
         t.text == "^" and source.place_of(t.offset)[0] == line for t in source.tokens
     ):
@@ -345,6 +406,14 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     return f"; do you mean `{similar[0]}`?" if similar else ""
 
 
+def _misspelt_specifier(source: SourceText, line: int, column: int) -> str:
+    """Return the message for a word such as `_global_` at a place, or "" if it resembles no specifier."""
+    word = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
+    plain = {specifier.strip("_"): specifier for specifier in _SPECIFIERS}
+    similar = get_close_matches(word.strip("_"), plain, 1, SIMILARITY)
+    return f"`{word}`{_IS_NO_SPECIFIER}; do you mean `{plain[similar[0]]}`?" if similar else ""
+
+
 def _is_compound_literal(source: SourceText, line: int, column: int) -> bool:
     """Return True for the `{` of `(T){…}` at a place."""
     return any(
@@ -353,10 +422,27 @@ def _is_compound_literal(source: SourceText, line: int, column: int) -> bool:
     )
 
 
+def _has_power(source: SourceText, line: int) -> bool:
+    """Return True if a line of the source has `**`."""
+    return any(
+        (token.text, after.text) == ("*", "*")
+        and after.offset == token.offset + 1
+        and source.place_of(token.offset)[0] == line
+        for token, after in pairwise(source.tokens)
+    )
+
+
 def _word_before(source: SourceText, line: int, column: int) -> str:
     """Return the last token of a line before a column; "" if there is none."""
     before = [t.text for t in source.tokens if (line, 0) < source.place_of(t.offset) < (line, column)]
     return before[-1] if before else ""
+
+
+def _follows_undefined(source: SourceText, line: int, column: int, last: list[Diagnostic]) -> bool:
+    """Return True if the token before a place is the undefined name of the last error: `__shard__ float`."""
+    places = [source.place_of(token.offset) for token in source.tokens]
+    undefined = [(each.line, each.column) for each in last if each.message.startswith('identifier "')]
+    return any(before in undefined for before, after in pairwise(places) if after == (line, column))
 
 
 def _names_to_end_of_statement(source: SourceText, line: int, column: int) -> set[str]:

@@ -209,7 +209,7 @@ def _failure(cell: Cell, result: CheckResult) -> GpulabError:
 
     error: GpulabError
     if any(shape.fault for shape in verdict.results):
-        kind = MemoryFault if any(finding.tool == "memcheck" for finding in result.findings) else LaunchError
+        kind = MemoryFault if any(finding.in_memory for finding in result.findings) else LaunchError
         error = kind(message, result.findings)
     else:
         error = WrongResult(message, verdict)

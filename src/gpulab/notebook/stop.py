@@ -29,5 +29,7 @@ def _show(
     if view is not None:
         show(view)
     line = "".join(["Stopped", *(text.replace("  at", " at") for text in calling_line(stop)), ""])
+    # IPython also keeps the traceback in its history, and formats it for seconds unless the exception does.
+    setattr(stop, "_render_traceback_", lambda: [line])  # noqa: B010  (mypy: no such attribute)
     shell._showtraceback(kind, stop, [line])  # noqa: SLF001  (as IPython's own handlers do)
     return [line]

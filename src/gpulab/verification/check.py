@@ -228,7 +228,7 @@ def check_cell(
     if not isinstance(cell, KernelCell):
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
 
-    verdict = _verdict(cell.config, kernel, device, shapes, seed, progress)
+    verdict = _verdict(cell.config, kernel, device, shapes, seed, progress and _before_counting(progress))
     count, count_error = _count(cell, kernel, verdict, machine_counts, counted, timed)
     if count and verdict.correct:
         verdict = with_counted_launch(verdict, count)
@@ -252,6 +252,11 @@ def check_cell(
         count_error,
         score_of(count) if count and correct else None,
     )
+
+
+def _before_counting(progress: Progress) -> Progress:
+    """Return the progress callback of the verification, after which the memory traffic is one more step."""
+    return lambda done, total, label: progress(done, total + 1, label or "memory traffic")
 
 
 def _baseline_count(cell: KernelCell, step: str, count: CellCount, machine_counts: bool) -> CellCount | None:

@@ -35,11 +35,11 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
     added: True if a value was computed from the output's initial contents. raced: True if the launch has a
     race, which may be the cause of any wrong value, but not of points that were never written.
     """
+    if np.array_equal(output.never, output.written):
+        return "the kernel wrote no value; check its conditions and the array that it writes."
     if raced:
         return place_of(replace(output, wrong=output.never)) if np.any(output.never) else ""
     values = output.values[output.written]
-    if np.array_equal(output.never, output.written):
-        return "the kernel wrote no value; check its conditions and the array that it writes."
     if added:
         return "a value was added to the output's initial contents, which are undefined; assign it instead."
 

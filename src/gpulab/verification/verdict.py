@@ -15,6 +15,8 @@ from gpulab.problems.base import Shape
 
 __all__ = ["Mismatch", "Plane", "ShapeResult", "State", "Verdict"]
 
+LARGEST_WHOLE = 1e15  # whole numbers below it are shown with all digits
+
 
 class State(IntEnum):
     """The state of one output element; the values of `Plane.state`."""
@@ -42,6 +44,8 @@ class Mismatch:
     @property
     def texts(self) -> tuple[str, str]:
         """The reference value and the kernel's value as text, with as many digits as tell them apart."""
+        if all(value.is_integer() and abs(value) < LARGEST_WHOLE for value in (self.expected, self.got)):
+            return f"{self.expected:.0f}", f"{self.got:.0f}"
         texts = [(f"{self.expected:.{digits}g}", f"{self.got:.{digits}g}") for digits in (6, 9, 17)]
         return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 

@@ -262,7 +262,7 @@ def _characters(plane: Plane, state: States) -> str:
 
 def _legend_text(counts: npt.NDArray[np.intp]) -> str:
     return "\n".join(
-        f"  {f'{style.letter}' if style.letter.strip() else 'blank'}  {style.name}: {count}"
+        f"  {f'{style.letter}' if style.letter.strip() else 'blank'}  {style.name}: {count:,}"
         for style, count in zip(_STYLES, counts, strict=True)
         if count and style.name
     )

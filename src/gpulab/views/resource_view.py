@@ -23,18 +23,18 @@ def resource_view(
     """
     parts = [
         f"{resources.registers} registers per thread",
-        f"{resources.shared_bytes} bytes of shared memory per block",
+        f"{resources.shared_bytes:,} bytes of shared memory per block",
     ]
     if resources.local_bytes:
-        parts.append(f"{resources.local_bytes} bytes of local memory per thread")
+        parts.append(f"{resources.local_bytes:,} bytes of local memory per thread")
     line = paragraph(f"{name}: " + ", ".join(parts))
     allowed = None if occupancy is None else _occupancy_line(gpu, threads, occupancy)
     spill = None
     if resources.spill_bytes:
         spill = note(
             "hint",
-            f"{resources.spill_bytes} bytes per thread did not fit into registers and were spilled to local "
-            "memory, which is in DRAM. Fewer live values or a smaller block reduce the spills.",
+            f"{resources.spill_bytes:,} bytes per thread did not fit into registers and were spilled to "
+            "local memory, which is in DRAM. Fewer live values or a smaller block reduce the spills.",
         )
     return stack(line, allowed, spill)
 
@@ -42,11 +42,13 @@ def resource_view(
 def _occupancy_line(gpu: str, threads: int, occupancy: Occupancy) -> View:
     """Return the occupancy, its limiters, and the resources that one more block per SM would need."""
     allowed = ", ".join(f"{resource} {count}" for resource, count in occupancy.limits.items())
+    *others, last = occupancy.limiters
+    limiters = f"{', '.join(others)} and {last}" if others else last
     text = (
         f"Theoretical occupancy on the {gpu}: {percentage(occupancy.fraction)}, "
         f"{number_of(occupancy.blocks_per_sm, 'block')} of {threads} threads per SM, "
         f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps; limited by "
-        f"{' and '.join(occupancy.limiters)} (blocks that each resource allows: {allowed})."
+        f"{limiters} (blocks that each resource allows: {allowed})."
     )
     steps = " and ".join(_step(step) for step in occupancy.needed_for_next_step)
     more = ""

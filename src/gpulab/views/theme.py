@@ -99,7 +99,9 @@ _SHEETS = {
         ".gp-bad>b": "color:var(--gp-bad)",
         ".gp-hint": "border-left-color:var(--gp-hint)",
         ".gp-hint>b": "color:var(--gp-hint)",
-        ".gp-note pre": f"margin:4px 0;padding:0;border:0;overflow-x:auto;white-space:pre;{_CODE}",
+        # The output of printf in every thread would move all that follows out of sight.
+        ".gp-note pre": "margin:4px 0;padding:0;border:0;overflow:auto;max-height:20em;white-space:pre;"
+        f"{_CODE}",
     },
     "<progress": {"progress": "width:16em;vertical-align:middle;accent-color:var(--gp-plain)"},
     "gp-table": {

@@ -28,6 +28,8 @@ def summary(name: str, verdict: Verdict) -> str:
         sizes = ", ".join(problem.format_shape(result.shape) for result in verdict.results)
         return f"{name} is correct on {sizes}: {sum(r.total for r in verdict.results):,} values"
 
+    if not verdict.results:
+        return f"{name} was not run"
     wrong = _most_important_first(verdict.results)
     if not wrong:
         return f"the values of {name} are correct in this run, but the sanitizer found an error"

@@ -271,7 +271,22 @@ def allocate_beyond_the_limit(emit: Callable[[str, Any], None]) -> None:
 
 def test_processor_time_of_a_judge_is_limited() -> None:
     run = supervisor.messages(compute_without_end, deadline=time.monotonic() + 60)
-    assert list(run) == [("said", 1), ("stopped", supervisor.STOPPED)]
+    assert list(run) == [
+        ("said", 1),
+        ("stopped", "it needed more than 40 s of processor time and was stopped."),
+    ]
+
+
+def test_silent_judge_is_stopped_and_its_time_limit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "SILENCE_S", 60)
+    monkeypatch.setattr(supervisor, "CELL_SILENCE_S", 1)
+    run = supervisor.messages(emit_and_sleep, deadline=time.monotonic() + 60)
+    assert list(run) == [("said", 1), ("stopped", "it did not end within 1 s and was stopped.")]
+
+
+def emit_and_sleep(emit: Callable[[str, Any], None]) -> None:
+    emit("said", 1)
+    time.sleep(60)
 
 
 def compute_without_end(emit: Callable[[str, Any], None]) -> None:

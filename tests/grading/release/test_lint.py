@@ -74,6 +74,12 @@ def test_name_that_no_problem_can_have_is_refused(new_lab: Course, name: str) ->
         write_lab(new_lab, name)
 
 
+def test_name_of_an_installed_problem_is_refused(new_lab: Course) -> None:
+    with pytest.raises(UsageError, match="a problem `matmul` already"):
+        write_lab(new_lab, "05_matmul")
+    assert not (new_lab.source / "05_matmul").exists()
+
+
 @pytest.mark.parametrize(
     ("cell", "old", "new", "message"),
     [

@@ -35,7 +35,10 @@ HALO = (
     "65x47x9: {} of 19,845 values are wrong; first at (z=1, y=1, x=15): expected -2.68889, got nan. Hint: "
     "all wrong points lie on the edges of blocks along x and y; is the halo loaded there?"
 )
-ENDLESS = "line 16: thread (0,0) of block (0,0) does not terminate: its warp was stopped in this loop."
+ENDLESS = (
+    "line 16: thread (0,0) of block (0,0) does not leave this loop: its warp was stopped after 134,217,728 "
+    "instructions."
+)
 TEXT = """\
 %%cuda stencil.opt_1 --block 32 8
 __global__ void f(float fac, const float* A0, float* Anext, int nx, int ny, int nz)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from bs4 import BeautifulSoup
 
+import gpulab
 from gpulab.grading.judge.records import Incident, JudgedSubmission, KernelInspection
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.class_sections import equal_kernels
@@ -72,6 +74,23 @@ def test_wrong_values_are_grouped_by_their_hint(report: AssignmentReport) -> Non
 )
 def test_incident_has_a_kind(report: AssignmentReport, number: int, kind: str) -> None:
     assert [incident.kind for incident in incidents(report, student_name(number))] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("condition", "independent"),
+    [("x[0] == 0", True), ("x[0] != threadIdx.x", False)],
+    ids=["endless", "deadlock"],
+)
+def test_message_of_the_simulator_about_an_endless_loop_is_an_incident(
+    report: AssignmentReport, condition: str, independent: bool
+) -> None:
+    device = gpulab.device("sim")
+    text = f"__global__ void k(volatile int* x) {{ while ({condition}) {{ }} x[0] = x[0] + 1; }}"
+    kernel = device.compile(text, independent_threads=independent)
+    (finding,) = gpulab.sanitize(kernel, 1, 32, (device.zeros(1, np.int32),), budget=1 << 16)
+    kernels = (KernelInspection("stencil.opt_1", "wrong", (str(finding),)),)
+    (incident,) = incidents(with_inspection(report, judged("ada", kernels=kernels)), "ada")
+    assert (incident.kind, incident.cell) == ("hung", "stencil.opt_1")
 
 
 def test_kernels_that_differ_in_names_are_a_group(report: AssignmentReport) -> None:

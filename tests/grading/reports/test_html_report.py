@@ -121,6 +121,7 @@ def test_gradebook_has_total_level_and_scores(page: BeautifulSoup, student: str,
 
 def test_ungraded_submission_has_its_error(page: BeautifulSoup) -> None:
     assert "it is not a notebook" in student_html(page, "cyd")
+    assert "the process ended" not in student_html(page, "cyd")  # it follows from the error
 
 
 def test_given_kernel_is_not_listed_as_an_error(page: BeautifulSoup) -> None:

@@ -18,7 +18,7 @@ from gpulab.exploration.search_space import Candidate
 from gpulab.gpus.catalogue import gpu
 from gpulab.notebook import session_timings
 from gpulab.notebook.sliders.explore_curve import curve_of
-from gpulab.notebook.sliders.explore_figure import SELECTED
+from gpulab.notebook.sliders.explore_figure import SELECTED, ExplorerFigure
 from gpulab.notebook.sliders.explore_still import still_view
 from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.point import Point
@@ -96,6 +96,24 @@ def test_faster_blocks_are_drawn_higher() -> None:
     heights = {float(one.get("cx", "")): float(one.get("cy", "")) for one in circles}
     narrow, own, wide = (heights[x] for x in sorted(heights))
     assert own < wide < narrow
+
+
+def test_problem_without_operations_has_one_axis_in_gb_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    def axes(shown: Any) -> list[str]:
+        return [
+            text for each in elements(still_view(shown), "text") if (text := each.text) in ("GFLOPS", "GB/s")
+        ]
+
+    def second_axis_is_visible(shown: Any) -> bool:
+        figure = ExplorerFigure()
+        figure.show(shown)
+        return bool(figure.widget.layout.yaxis2.visible)
+
+    assert axes(curve(b32=2000.0)) == ["GFLOPS", "GB/s"]
+    assert second_axis_is_visible(curve(b32=2000.0))
+    monkeypatch.setattr(CELL.config.problem, "flops", lambda _: 0)
+    assert axes(curve(b32=2000.0)) == ["GB/s"]
+    assert not second_axis_is_visible(curve(b32=2000.0))
 
 
 def test_published_figures_of_the_same_kernel_are_drawn() -> None:

@@ -17,6 +17,7 @@ def test_every_gpu_has_a_row_with_its_peaks(name):
         line for line in gpulab.catalogue_table().text.splitlines() if line.startswith(f"{spec.name} ")
     ]
     assert f"{spec.dram_gb_s:,.0f}" in line
+    assert f"{spec.boost_clock_mhz:,.0f}" in line
     assert f"{spec.peak_fp32_gflops:,.0f}" in line
 
 

@@ -19,23 +19,18 @@ __all__ = ["OWN_PROCESS", "lost_context", "out_of_memory", "refused"]
 class _Sticky:
     kind: str  # kind of the finding
     cause: str  # completes the sentence "`kernel`: …"
-    error: type[LaunchError]
 
 
 _STICKY = {
-    700: _Sticky("illegal_address", "a thread accessed memory outside every array", MemoryFault),
-    702: _Sticky(
-        "launch_timeout", "it exceeded the time limit of the display driver and was stopped", LaunchError
-    ),
-    710: _Sticky("assert", "an assertion failed (see the output above)", LaunchError),
-    714: _Sticky("hardware_stack_error", "the call stack of a thread was corrupted", LaunchError),
-    715: _Sticky("illegal_instruction", "a thread executed a trap or an illegal instruction", LaunchError),
-    716: _Sticky("misaligned_address", "a thread accessed a misaligned address", MemoryFault),
-    717: _Sticky("invalid_address_space", "a thread used an address of the wrong memory space", MemoryFault),
-    718: _Sticky("invalid_program_counter", "a thread jumped to an invalid address", LaunchError),
-    719: _Sticky(
-        "launch_failure", "it failed, most often because of an access far outside an array", LaunchError
-    ),
+    700: _Sticky("illegal_address", "a thread accessed memory outside every array"),
+    702: _Sticky("launch_timeout", "it exceeded the time limit of the display driver and was stopped"),
+    710: _Sticky("assert", "an assertion failed (see the output above)"),
+    714: _Sticky("hardware_stack_error", "the call stack of a thread was corrupted"),
+    715: _Sticky("illegal_instruction", "a thread executed a trap or an illegal instruction"),
+    716: _Sticky("misaligned_address", "a thread accessed a misaligned address"),
+    717: _Sticky("invalid_address_space", "a thread used an address of the wrong memory space"),
+    718: _Sticky("invalid_program_counter", "a thread jumped to an invalid address"),
+    719: _Sticky("launch_failure", "it failed, most often because of an access far outside an array"),
 }
 
 OWN_PROCESS = "It ran in a process of its own: this session and its arrays are not affected."
@@ -62,10 +57,11 @@ def lost_context(error: Exception, action: str, device: str) -> tuple[LaunchErro
         return None
     message = f"{action}: {sticky.cause} ({_first_line(error)})."
     finding = Finding("memcheck", sticky.kind, 0, None, None, message)
+    kind = MemoryFault if finding.in_memory else LaunchError
     later = f"the CUDA context of {device} was lost earlier ({action}: {sticky.cause}); {RESTART_ADVICE}."
     if in_worker():
-        return sticky.error(f"{message}\n{OWN_PROCESS}", [finding]), later
-    failure = sticky.error(
+        return kind(f"{message}\n{OWN_PROCESS}", [finding]), later
+    failure = kind(
         f'{message}\nCUDA does not report the place. Run the kernel on the simulator, gpulab.device("sim"), '
         "which reports the line, the block and the thread.\n"
         f"The CUDA context of {device} and all its arrays are lost; {RESTART_ADVICE}.",

@@ -64,8 +64,7 @@ def explain(
     space = _space(fault) if fault.kind in _ACCESSES else ""
     index = _index(fault, kernel, arguments)
     finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space, index=index)
-    in_memory = fault.kind in (*_ACCESSES, "outside_surface", "misaligned_surface")
-    return (MemoryFault if in_memory else LaunchError)(str(finding), [finding])
+    return (MemoryFault if finding.in_memory else LaunchError)(str(finding), [finding])
 
 
 def _explanation(
@@ -210,14 +209,17 @@ def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]
     nearest = _nearest_argument(address, kernel, arguments)
     if nearest is None:
         return f"{action} address {address:#x}, which is in no array."
-    return f"{action} {_beside_array(address, *nearest)}"
+    return f"{action} {_beside_array(address, size, *nearest)}"
 
 
-def _beside_array(address: int, name: str, array: Any) -> str:
-    """Return the place of an address outside an array: `A0[-1]: 1 element before A0 (shape …)`."""
+def _beside_array(address: int, size: int, name: str, array: Any) -> str:
+    """Return the place of an access outside an array: `A0[-1]: 1 element before A0 (shape …)`."""
     whole, near = array.whole, array.whole.allocation
     index, rest = divmod(address - array.allocation.address, array.dtype.itemsize)
+    more = size // array.dtype.itemsize - 1  # elements of a vector, such as a float4, after the first one
     place = f"{name}[{index}]" + (f" (byte {rest})" if rest else "")
+    if more > 0 and not rest:
+        place += f" to {name}[{index + more}]"
     past = address - (near.address + near.size)
     if address < near.address:
         distance = f"{_distance(near.address - address, array.dtype.itemsize)} before"
@@ -233,7 +235,7 @@ def _beside_array(address: int, name: str, array: Any) -> str:
     else:
         described = f"the array that {name} is a part of"
     shape = " x ".join(str(n) for n in whole.shape) or "1"
-    elements = f"{whole.size} element{'s' * (whole.size != 1)}"
+    elements = f"{whole.size:,} element{'s' * (whole.size != 1)}"
     return f"{place}: {distance} {described} (shape {shape}, {array.dtype}: {elements}). {advice}"
 
 

@@ -22,6 +22,10 @@ _ADVICE = (
 )
 
 
+class _NotOnHost(UsageError, AttributeError):
+    """A missing attribute that NumPy arrays have; `hasattr` takes it for an `AttributeError`."""
+
+
 class HostOperations:
     """Base class of device arrays: arithmetic, indexing and NumPy functions raise `UsageError`.
 
@@ -47,8 +51,9 @@ class HostOperations:
         raise UsageError(f"NumPy cannot compute with a device array: {_ADVICE}")
 
     def __getattr__(self, name: str) -> NoReturn:
-        advice = f": {_ADVICE}" if hasattr(np.ndarray, name) and not name.startswith("_") else ""
-        raise AttributeError(f"a device array has no attribute `{name}`{advice}")
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            raise _NotOnHost(f"a device array has no attribute `{name}`: {_ADVICE}")
+        raise AttributeError(f"a device array has no attribute `{name}`")
 
 
 def _refuse(_self: object, *_: object) -> NoReturn:

@@ -15,13 +15,17 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from gpulab.grading.judge.plain_values import decode, encode
+from gpulab.notebook.failure import calling_line
 from gpulab.notebook.recording_shell import OutputFlood, RecordingShell, open_shell
 
 __all__ = ["serve"]
 
 
 class CellTimeout(KeyboardInterrupt):
-    """A cell exceeded its time; IPython shows it as an interrupted cell."""
+    """A cell exceeded its time; IPython shows it as an interrupted cell, without the lines of this module."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}", *calling_line(self)]
 
 
 def serve() -> None:

@@ -39,7 +39,7 @@ START_S = 10.0  # longest time to start a judge process, with restarts of the se
 START_INTERVAL_S = 0.05  # between two tries
 STOP_INTERVAL_S = 0.5  # between two looks at whether the run is over
 END_S = 10.0  # longest time from the end of a process's messages to its exit code
-STOPPED = "it did not end within its time limit and was stopped."
+STOPPED = "it did not end within its time limit and was stopped."  # that of the submission
 
 # A judge process is forked from a server that has imported these modules, so that they are imported once and
 # not for each submission: the judge, and what the checks of its test cells import when they run.
@@ -167,11 +167,14 @@ def messages(
         while _wait(receiver, min(deadline, time.monotonic() + limit_s), stop):
             yield receiver.recv()
             limit_s = CELL_SILENCE_S
-        yield "stopped", STOPPED
+        silent = time.monotonic() < deadline
+        yield "stopped", f"it did not end within {limit_s:.0f} s and was stopped." if silent else STOPPED
     except EOFError:
         process.join(END_S)
         if process.exitcode == -signal.SIGXCPU:
-            yield "stopped", STOPPED
+            from gpulab.grading.judge.judging import CELL_CPU_S  # not before: it imports the judge
+
+            yield "stopped", f"it needed more than {CELL_CPU_S} s of processor time and was stopped."
     finally:
         receiver.close()
         process.kill()  # its student process ends with it

@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.release.sample_class import as_magic
-from gpulab.problems.registry import PROBLEM_FILE
+from gpulab.problems.registry import PROBLEM_FILE, problem_names
 
 __all__ = ["write_lab"]
 
@@ -39,11 +39,13 @@ def write_lab(course: Course, folder: str) -> list[Path]:
     Raises
     ------
     UsageError
-        If the name is not possible, or a file of the lab exists.
+        If the name is not possible or that of a known problem, or a file of the lab exists.
     """
     lab = re.sub(r"^\d+_", "", folder)
     if not re.fullmatch(r"\w+", folder) or not lab.isidentifier():
         raise UsageError(f"`{folder}` cannot name a lab: use letters, digits and _, as in 04_scale.")
+    if lab in problem_names():
+        raise UsageError(f"there is a problem `{lab}` already; choose another name.")
     home, samples = course.source / folder, course.config_folder / "sample_class" / folder
     for path in (home, samples):
         if path.exists():

@@ -120,8 +120,6 @@ def _kernel_lines(kernel: Mapping[str, Any]) -> tuple[str, str]:
     first = sentences[0].partition(" Hint: ")[0]
     wrong = first_sentence(first)
     more = " ".join(first.split())[len(wrong) :].strip()
-    if "does not terminate" in wrong and not hint:
-        hint = "look at the condition of this loop, and at what changes its variable."
     advice = " ".join(part for part in (more, as_sentence(hint)) if part)
     if kernel.get("missed"):
         return wrong, advice or "The values are right. Read in the notebook what this step must change."

@@ -125,10 +125,10 @@ def student_section(report: AssignmentReport, student: str) -> str:
     inspection = report.inspections.get(student)
     if inspection and inspection.incidents:
         views.append(note("bad", "incidents", map(str, inspection.incidents)))
-    if inspection and inspection.error:
-        views.append(note("bad", "the kernels could not be checked", [inspection.error]))
     if student in report.ungraded:
         views.append(note("bad", "this submission could not be graded", [report.ungraded[student]]))
+    elif inspection and inspection.error:
+        views.append(note("bad", "the kernels could not be checked", [inspection.error]))
     about = paragraph(report.about[student], dim=True) if student in report.about else None
     if not any(views):
         return ""

@@ -10,7 +10,7 @@ from gpulab.grading.reports.assignment_report import AssignmentReport
 
 __all__ = ["incidents"]
 
-_KERNEL_HANGS = re.compile(r"does not terminate|did not end", re.IGNORECASE)
+_KERNEL_HANGS = re.compile(r"its warp was stopped after|never leaves this loop|did not end")
 
 
 def incidents(report: AssignmentReport, student: str) -> list[Incident]:

@@ -67,7 +67,7 @@ def explore(problem: str = "") -> Explorer | View:
     --------
     >>> import gpulab
     >>> gpulab.explore("matmul")
-    No kernel of matmul was correct in this session yet. Run a `%%cuda matmul` cell first.
+    No kernel of matmul was correct in this session yet. Run a cell that begins with `%%cuda matmul.K1`.
     variant  before (ms) ...
     """
     from gpulab.devices import open_device
@@ -79,8 +79,8 @@ def explore(problem: str = "") -> Explorer | View:
         _open.pop(chosen.name).end()
     if not cells:
         hint = paragraph(
-            f"No kernel of {chosen.name} was correct in this session yet. Run a `%%cuda {chosen.name}` cell "
-            "first."
+            f"No kernel of {chosen.name} was correct in this session yet. Run a cell that begins with "
+            f"`%%cuda {chosen.name}.{next(iter(chosen.variants))}`."
         )
         return stack(hint, speedup_table(chosen.name))
     if not _is_interactive():

@@ -80,6 +80,11 @@ class Curve:
         """The unit of the rates: GFLOPS, or GB/s if the problem declares no operations."""
         return "GFLOPS" if self.candidate.config.problem.flops(self.candidate.shape) else "GB/s"
 
+    @property
+    def has_two_axes(self) -> bool:
+        """True if GB/s are a second axis, and not that of the rates."""
+        return self.unit != "GB/s"
+
     @cached_property
     def gb_s_per_rate(self) -> float:
         """Ratio of GB/s to the rates of the curve, which is the same for all kernels of the size."""

@@ -73,7 +73,7 @@ class ExplorerFigure:
             figure.layout.annotations[0].visible = not curve.timed
             figure.layout.yaxis.range = [0, top]
             figure.layout.yaxis.title.text = curve.unit
-            figure.layout.yaxis2.range = [0, top * ratio]
+            figure.layout.yaxis2.update(range=[0, top * ratio], visible=curve.has_two_axes)
         figure.store_state()
 
 

@@ -63,9 +63,11 @@ def _axes(pen: SvgPen, curve: Curve) -> None:
         y = _row(curve, value)
         pen.line(LEFT, y, WIDTH - RIGHT, y, "line")
         pen.text(f"{value:,.10g}", LEFT - 6, y + 4, "dim", SMALL, "end")
-        pen.text(rate(value * curve.gb_s_per_rate), WIDTH - RIGHT + 6, y + 4, "dim", SMALL)
+        if curve.has_two_axes:
+            pen.text(rate(value * curve.gb_s_per_rate), WIDTH - RIGHT + 6, y + 4, "dim", SMALL)
     pen.text(curve.unit, LEFT - 6, TOP - 10, "dim", SMALL, "end")
-    pen.text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", SMALL)
+    if curve.has_two_axes:
+        pen.text("GB/s", WIDTH - RIGHT + 6, TOP - 10, "dim", SMALL)
     pen.text("occupancy", 4, HEIGHT - 8, "dim", SMALL)
 
 

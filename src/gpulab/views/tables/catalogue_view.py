@@ -36,7 +36,7 @@ _COLUMNS = (
     Column("c.c.", lambda spec: ".".join(map(str, spec.compute_capability))),
     _figure("SMs", "sms", "d", "sms"),
     _figure("cores", "cores", ",d", "sms"),
-    _figure("MHz", "boost_clock_mhz", "g", "boost_clock_mhz"),
+    _figure("MHz", "boost_clock_mhz", ",g", "boost_clock_mhz"),
     _figure("bus (bits)", "memory_bus_bits", ",d", "memory_bus_bits"),
     _figure("GiB", lambda spec: spec.memory_bytes / 2**30, ".3g", "memory_bytes"),
     _figure("GB/s", "dram_gb_s", ",.0f", *_BANDWIDTH),

@@ -31,18 +31,21 @@ _COLUMNS = (
 )
 
 
-def speedup_view(table: SpeedupTable) -> View:
-    """Return the table with the provenance of its times; a line of text if it is empty."""
+def speedup_view(table: SpeedupTable, left_out: str = "") -> View:
+    """Return the table with the provenance of its times; a line of text if it is empty.
+
+    left_out: a sentence about kernels without a time.
+    """
     rows = list(table)
     if not rows:
-        return paragraph(
-            f"No kernel of {table.problem} was timed in this session yet. Run its kernel cells.", dim=True
-        )
+        none = f"No kernel of {table.problem} was timed in this session yet. Run its kernel cells."
+        return paragraph(left_out or none, dim=True)
 
     problem = problem_named(table.problem)
     sizes = sorted({problem.format_shape(row.shape) for row in rows})
     caption = f"{table.problem} at {', '.join(sizes)}. Times: {'; '.join(sources(table))}."
-    return table_view(_COLUMNS, rows, caption + residency_caption(row.residency for row in rows))
+    caption += residency_caption(row.residency for row in rows)
+    return table_view(_COLUMNS, rows, caption, notes=[left_out] if left_out else [])
 
 
 def sources(table: SpeedupTable) -> list[str]:
