@@ -247,7 +247,7 @@ def score_of(outputs: Sequence[Output], max_score: float) -> float:
         return max_score
     try:
         value = float(outputs[kinds.index("execute_result")]["data"]["text/plain"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return max_score
     return min(max(value, 0.0), max_score) if isfinite(value) else max_score
 
