@@ -27,6 +27,7 @@ START = 7  # *sum before a launch of `total`
 # Words that the warps of a block of `total` load one after the other, at most: a sum of one element after the
 # other loads 256, and a tree whose active threads are spread over all warps 104.
 SERIAL_LOADS = 160
+MAX_UPDATES = 32  # atomic operations of a block of `total` on shared memory: a few for each of its eight warps
 AXPY_RACE = (
     "several threads access the same element, and each element needs only one thread. Does the index count "
     "the threads of the blocks before, blockIdx.x * blockDim.x?"
@@ -50,6 +51,16 @@ def _axpy_hint(case: KernelCase, position: int, index: int, found: float) -> str
         return "No thread changed it: does every thread of every block compute its own index?"
     a, x, y = case.args[1], case.args[2][index], case.args[3][index]
     return f"a * x[{index}] + y[{index}] is {a:g} * {x:g} + {y:g}."
+
+
+def _axpy_requirement(counters: Counters, case: KernelCase) -> str:
+    requests, n = counters.global_load_requests, case.args[0]
+    if requests <= n // 4:
+        return ""
+    return (
+        f"there are {requests} load requests; {2 * -(-n // WARP)} load both elements of each thread: let each "
+        "thread compute one element."
+    )
 
 
 def _coalesced_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
@@ -213,11 +224,15 @@ def _paired_hint(case: KernelCase, position: int, index: int, found: float) -> s
 
 
 def _paired_requirement(counters: Counters, case: KernelCase) -> str:
-    del case
-    # What a thread loads, another one has stored: the check refuses elements that are not initialised.
-    if counters.shared_load_requests:
+    # What a thread loads from shared memory, another one has stored, if each element is loaded once: the check
+    # refuses elements that are not initialised.
+    loads = sum(counters.total("threads", "global", kind) for kind in LOADS)
+    if counters.shared_load_requests and loads <= case.args[2]:
         return ""
-    return "the threads exchange no values in shared memory any more: repair the kernel, do not replace it."
+    return (
+        "the threads do not exchange their elements in shared memory any more: repair the kernel, do not "
+        "replace it."
+    )
 
 
 def _total_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
@@ -256,6 +271,12 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
             f"there are {atomics:,} atomic operations for {case.blocks} blocks; each block must make exactly "
             "one."
         )
+    updates = sum(counters.total("threads", "shared", kind) for kind in ("atomic", "reduction"))
+    if updates > MAX_UPDATES * case.blocks:
+        return (
+            f"the threads of a block make {updates // case.blocks} atomic operations on shared memory, one "
+            "after the other: add the elements in pairs, then the sums of pairs, and so on."
+        )
     loads = sum(access.requests * access.width // 4 for access in counters.accesses if access.kind in LOADS)
     if loads > SERIAL_LOADS * case.blocks:
         return (
@@ -266,7 +287,9 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
 
 
 KERNELS = (
-    KernelExercise("axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE),
+    KernelExercise(
+        "axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE, requirement=_axpy_requirement
+    ),
     KernelExercise("coalesced", _coalesced_cases, hint=_coalesced_hint, requirement=_coalesced_requirement),
     KernelExercise("turned", _turned_cases, hint=_turned_hint, requirement=_turned_requirement),
     KernelExercise("histogram", _histogram_cases, hint=_histogram_hint, requirement=_histogram_requirement),
