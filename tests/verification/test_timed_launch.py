@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from gpulab.cell import parse_cell
 from gpulab.config import LaunchConfig
 from gpulab.problems.base import Shape
 from gpulab.verification.check import CheckResult, check_cell
+from gpulab.verification.partial_launch import PartialLaunch
 from gpulab.verification.timed_launch import TimedInputs, compare_timed_launch
 from gpulab.verification.verdict import ShapeResult
 
@@ -132,6 +135,23 @@ RIGHT = {
     "blocks from the last to the first": matmul(column="(gridDim.x - 1 - blockIdx.x)"),
     "sums that are added atomically": matmul(store="a[i + n * j] = 0; atomicAdd(&a[i + n * j], sum);"),
 }
+
+
+def reserved_bytes() -> int:
+    """Return the private memory that this process has reserved, which the judge of a submission limits."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    (kibibytes,) = (int(line.split()[1]) for line in lines if line.startswith("VmData:"))
+    return kibibytes << 10
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_launch_reserves_memory_for_each_array_once() -> None:
+    count = checked(stencil()).count
+    assert count is not None
+    launch = count.launch.config.at((512, 512, 512))
+    before = reserved_bytes()
+    partial = PartialLaunch(count, launch, np.random.default_rng(1))
+    assert reserved_bytes() - before < 2.5 * partial.output.nbytes
 
 
 @pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT)

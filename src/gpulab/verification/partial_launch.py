@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.config import LaunchConfig
-from gpulab.problems.base import Shape, random_values
+from gpulab.problems.base import Argument, Shape, random_values
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.profiling.counts.counters import LaunchCount
 from gpulab.simt.runtime.repeated_memory import PAGE_BYTES, repeated
@@ -42,7 +42,7 @@ class PartialLaunch:
     Attributes
     ----------
     inputs : tuple of Argument
-        The arguments on the host; the kernel reads the same memory.
+        The arguments on the host, of the output only its shape; the kernel reads the same memory.
     output : ndarray
         The output in the simulator's memory. It held `POISON` before the first block ran.
     stored : int
@@ -63,7 +63,7 @@ class PartialLaunch:
         def values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
             return repeated(random_values(rng, (period,)), shape)
 
-        self.inputs = self.problem.arguments(launch.shape, rng, values)
+        self.inputs = tuple(map(_without_values, self.problem.arguments(launch.shape, rng, values)))
         self._arguments: dict[str, Any] = {}
         for argument in self.inputs:
             value = argument.value
@@ -124,6 +124,17 @@ class PartialLaunch:
             self.output.view(np.uint32)[index] = POISON
         self._record(numbers)
         return {index for index in points if self.is_written(index)}
+
+
+def _without_values(argument: Argument) -> Argument:
+    """Return an output with its shape but without memory: an array takes as much as an input.
+
+    The memory that a process may reserve is limited, and a search has two launches at a time.
+    """
+    if argument.role != "output":
+        return argument
+    nothing = np.zeros((), argument.value.dtype)
+    return replace(argument, value=np.broadcast_to(nothing, argument.value.shape))
 
 
 def blocks_that_write(
