@@ -113,8 +113,20 @@ def compared(text: str, seeds: Iterable[int] = (1,)) -> list[ShapeResult]:
     return [compare_timed_launch(result.count, launch, np.random.default_rng(seed)) for seed in seeds]
 
 
+ALL_POINTS = """// %%cuda stencil.naive --block 32 8
+__global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    const int mx = nx - 2, my = ny - 2, threads = gridDim.x * gridDim.y * BLOCK_X * BLOCK_Y, f = nx * ny;
+    const int block = blockIdx.x + gridDim.x * blockIdx.y;
+    for (int q = threadIdx.x + BLOCK_X * (threadIdx.y + BLOCK_Y * block); q < mx * my * (nz - 2); q += threads) {
+        const int c = q % mx + 1 + nx * (q / mx % my + 1) + f * (q / mx / my + 1);
+        Anext[c] = A0[c - 1] + A0[c + 1] + A0[c - nx] + A0[c + nx] + A0[c - f] + A0[c + f]
+                 - 6.0f * A0[c] / (fac * fac);
+    }
+}"""
 RIGHT = {
     "a tile in shared memory": stencil(),
+    "a loop over all points with the stride of the grid": ALL_POINTS,
     "z in parts": stencil(
         "opt_1 --block 32 8 --tile 1 1 16",
         first="max(1, (int)blockIdx.z * TILE_Z)",

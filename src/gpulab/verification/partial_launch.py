@@ -19,10 +19,11 @@ from gpulab.verification.counted_launch import forbidden_stores
 from gpulab.verification.inputs import POISON, poisoned
 from gpulab.verification.verify import INSTRUCTIONS_PER_WORK, MIN_INSTRUCTIONS
 
-__all__ = ["Index", "PartialLaunch", "blocks_that_write"]
+__all__ = ["Index", "PartialLaunch", "blocks_of_launch_that_write", "blocks_that_write"]
 
 PATTERN_PAGES = 256  # an input repeats after at least as many pages, and after at most twice as many
 SEARCH_PARTS = 16  # parts of the grid that a search runs one after the other
+MOST_INSTRUCTIONS = 3 << 27  # of warps, in a search without reduced axes; they take about 15 s
 
 Index = tuple[int, ...]  # of an output element, in array order
 
@@ -113,6 +114,11 @@ class PartialLaunch:
         self.instructions += int(recorder.blocks()[:, 0] @ lengths)
         return LaunchCount(self.kernel, len(numbers), ((1.0, recorder),), None)
 
+    @property
+    def instructions_of_all_blocks(self) -> float:
+        """Warp instructions of the whole launch, if its blocks are like those that have run."""
+        return self.instructions / max(len(self._ran), 1) * prod(self.launch.grid)
+
     def is_written(self, index: Index) -> bool:
         """Return True if a block has written an element of the output."""
         return bool(self.output.view(np.uint32)[index] != POISON)
@@ -143,7 +149,8 @@ def blocks_that_write(
     """Yield the numbers of the blocks of the whole grid that write some output elements.
 
     Axes that do not affect the grid, such as k of a matrix product, are reduced to their smallest length, so
-    that even a whole launch takes little time. Raises `LaunchError`.
+    that even a whole launch takes little time. The blocks of a kernel that distributes its points along these
+    axes, too, are `blocks_of_launch_that_write`. Raises `LaunchError`.
     """
     reduced = PartialLaunch(launch.count, _with_short_axes(launch), rng)
     lengths = reduced.output.shape
@@ -156,6 +163,15 @@ def blocks_that_write(
         for point in points
     }
     yield from _search(reduced, np.arange(prod(launch.launch.grid)), wanted)
+
+
+def blocks_of_launch_that_write(points: Sequence[Index], launch: PartialLaunch) -> Iterator[int]:
+    """Yield the numbers of the blocks that write some output elements, found on the launch itself.
+
+    Yield none if the whole launch would execute more than `MOST_INSTRUCTIONS`. Raises `LaunchError`.
+    """
+    if launch.instructions_of_all_blocks <= MOST_INSTRUCTIONS:
+        yield from _search(launch, np.arange(prod(launch.launch.grid)), set(points))
 
 
 def _with_short_axes(partial: PartialLaunch) -> LaunchConfig:
