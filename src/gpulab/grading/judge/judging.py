@@ -40,6 +40,7 @@ from gpulab.grading.judge.submitted import (
 from gpulab.grading.judge.submitted_kernels import (
     choose_level,
     evidence,
+    impossible_time,
     inspect_kernel,
     register_kernels,
 )
@@ -125,7 +126,11 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             if isinstance(error, ForeignAnswers):
                 emit("incident", Incident("other parameters", test.grade_id, str(error)))
             if kernel is not None:
-                emit("kernel", inspect_kernel(kernel, judged, error, headers, device))
+                inspection = inspect_kernel(kernel, judged, error, headers, device)
+                if reason := impossible_time(inspection, device):
+                    emit("incident", Incident("impossible time", test.grade_id, reason))
+                    inspection = replace(inspection, timing=None)
+                emit("kernel", inspection)
             if RESTART_ADVICE in str(error):
                 emit("restart", None)
                 return
