@@ -117,8 +117,8 @@ ALL_POINTS = """// %%cuda stencil.naive --block 32 8
 __global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
 {
     const int mx = nx - 2, my = ny - 2, threads = gridDim.x * gridDim.y * BLOCK_X * BLOCK_Y, f = nx * ny;
-    const int block = blockIdx.x + gridDim.x * blockIdx.y;
-    for (int q = threadIdx.x + BLOCK_X * (threadIdx.y + BLOCK_Y * block); q < mx * my * (nz - 2); q += threads) {
+    const int first = threadIdx.x + BLOCK_X * (threadIdx.y + BLOCK_Y * (blockIdx.x + gridDim.x * blockIdx.y));
+    for (int q = first; q < mx * my * (nz - 2); q += threads) {
         const int c = q % mx + 1 + nx * (q / mx % my + 1) + f * (q / mx / my + 1);
         Anext[c] = A0[c - 1] + A0[c + 1] + A0[c - nx] + A0[c + nx] + A0[c - f] + A0[c + f]
                  - 6.0f * A0[c] / (fac * fac);

@@ -27,7 +27,7 @@ START = 7  # *sum before a launch of `total`
 # Words that the warps of a block of `total` load one after the other, at most: a sum of one element after the
 # other loads 256, and a tree whose active threads are spread over all warps 104.
 SERIAL_LOADS = 160
-MAX_UPDATES = 32  # atomic operations of a block of `total` on shared memory: a few for each of its eight warps
+MAX_UPDATES = 32  # atomic operations of a block of `total` on shared memory: a few for each of its warps
 AXPY_RACE = (
     "several threads access the same element, and each element needs only one thread. Does the index count "
     "the threads of the blocks before, blockIdx.x * blockDim.x?"
@@ -58,8 +58,8 @@ def _axpy_requirement(counters: Counters, case: KernelCase) -> str:
     if requests <= n // 4:
         return ""
     return (
-        f"there are {requests} load requests; {2 * -(-n // WARP)} load both elements of each thread: let each "
-        "thread compute one element."
+        f"there are {requests} load requests; {2 * -(-n // WARP)} load both elements of each thread: let "
+        "each thread compute one element."
     )
 
 
@@ -224,8 +224,8 @@ def _paired_hint(case: KernelCase, position: int, index: int, found: float) -> s
 
 
 def _paired_requirement(counters: Counters, case: KernelCase) -> str:
-    # What a thread loads from shared memory, another one has stored, if each element is loaded once: the check
-    # refuses elements that are not initialised.
+    # What a thread loads from shared memory, another one has stored, if each element is loaded once: the
+    # check refuses elements that are not initialised.
     loads = sum(counters.total("threads", "global", kind) for kind in LOADS)
     if counters.shared_load_requests and loads <= case.args[2]:
         return ""
@@ -287,9 +287,7 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
 
 
 KERNELS = (
-    KernelExercise(
-        "axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE, requirement=_axpy_requirement
-    ),
+    KernelExercise("axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE, requirement=_axpy_requirement),
     KernelExercise("coalesced", _coalesced_cases, hint=_coalesced_hint, requirement=_coalesced_requirement),
     KernelExercise("turned", _turned_cases, hint=_turned_hint, requirement=_turned_requirement),
     KernelExercise("histogram", _histogram_cases, hint=_histogram_hint, requirement=_histogram_requirement),

@@ -132,7 +132,12 @@ _STEPS = (
         "Ks",
         requirements=(_COALESCED, _WARP_OF_VALUES),
     ),
-    Step("K2", "a strip of c is kept in shared memory", "K1", requirements=(_COALESCED, _STRIP_OF_C, _WARP_OF_VALUES)),
+    Step(
+        "K2",
+        "a strip of c is kept in shared memory",
+        "K1",
+        requirements=(_COALESCED, _STRIP_OF_C, _WARP_OF_VALUES),
+    ),
     Step(
         "K2u",
         "K2 with the loop over k unrolled",

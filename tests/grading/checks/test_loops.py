@@ -79,7 +79,9 @@ def test_name_that_is_called_has_no_other_meaning(text: str) -> None:
 
 
 def test_switches_of_numba_are_accepted() -> None:
-    text = "import numba\n@numba.njit(parallel=True, fastmath=True)\ndef f(a, n):\n    sum = 0\n    a[0] = sum"
+    text = (
+        "import numba\n@numba.njit(parallel=True, fastmath=True)\ndef f(a, n):\n    sum = 0\n    a[0] = sum"
+    )
     assert forbidden_in_loops(text) == ""
 
 

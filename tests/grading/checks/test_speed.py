@@ -195,7 +195,9 @@ def test_cost_contains_the_registers_that_are_spilled() -> None:
     (written,) = (require_kernel_cell(kernel.cell) for kernel in load("stencil/right/opt_4_float4.cu"))
     few = replace(written, source=written.source.replace("__global__ void", FEW_REGISTERS))
     kernels = [gpulab.verification.check.compile_cell(cell, simulator) for cell in (written, few)]
-    costs = [count_against_shipped(cell, kernel) for cell, kernel in zip((written, few), kernels, strict=True)]
+    costs = [
+        count_against_shipped(cell, kernel) for cell, kernel in zip((written, few), kernels, strict=True)
+    ]
     assert [kernel.resources.spill_bytes > 0 for kernel in kernels] == [False, True]
     assert costs[0] is not None
     assert costs[1] is not None

@@ -1,4 +1,4 @@
-"""The points that the outputs of a test cell stand for; saved outputs of a submission may have any content."""
+"""The points that the outputs of a test cell stand for; those of a submission may have any content."""
 
 from __future__ import annotations
 

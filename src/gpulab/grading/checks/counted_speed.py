@@ -8,9 +8,10 @@ A multiprocessor needs at least
 - one cycle for each four warp instructions, because it has four schedulers.
 
 The largest of the three bounds a launch. PTX has any number of registers: the accesses to local memory of a
-kernel whose values do not fit into the registers of a GPU are those of its machine code. These rates hold for all architectures from Volta on (CUDA C++
-Programming Guide, "Compute Capabilities"; NVIDIA, "Volta: Architecture and performance optimization", GTC
-2018). DRAM traffic is left out: kernels of the same problem need the same bytes.
+kernel whose values do not fit into the registers of a GPU are those of its machine code. These rates hold for
+all architectures from Volta on (CUDA C++ Programming Guide, "Compute Capabilities"; NVIDIA, "Volta:
+Architecture and performance optimization", GTC 2018). DRAM traffic is left out: kernels of the same problem
+need the same bytes.
 
 The grader counts the reference solution on the same size and inputs. A notebook has no reference solution: it
 scales the counts that ship with gpulab by the problem's work, which is at most 3 % from the grader's counts.

@@ -315,8 +315,8 @@ class SyncState:
     def _phase(self, barrier: int) -> int:
         """Return the parity of the current phase of an `mbarrier` object; see `instructions.mbarrier`.
 
-        An object outside of shared memory has none: the launch has faulted, and events of its last instruction
-        still arrive.
+        An object outside of shared memory has none: the launch has faulted, and events of its last
+        instruction still arrive.
         """
         assert self.shared is not None
         if not 0 <= barrier <= self.shared.size - MBARRIER_BYTES:
