@@ -82,17 +82,14 @@ def by_all_lanes(load, store, stores=1):
     )
 
 
-def few_atomics(space):
-    """Return the requirement that warps add their elements before they update a sum in memory."""
-    return Requirement(
-        f"{space}_atomics",
-        f"atomic operations on {space} memory per 32 elements",
-        at_most=4,
-        baseline_value=32,
-        baseline="an atomic operation for each element",
-        advice="Add the elements of a warp first.",
-    )
-
+FEW_ATOMICS = Requirement(
+    "global_atomics",
+    "atomic operations on global memory per 32 elements",
+    at_most=4,
+    baseline_value=32,
+    baseline="an atomic operation for each element",
+    advice="Add the elements of a warp first.",
+)
 
 map_ = Problem(
     "map",
@@ -306,7 +303,7 @@ warpsum = Problem(
                     baseline_value=32,
                     baseline="a sum by one lane",
                 ),
-                few_atomics("global"),
+                FEW_ATOMICS,
             ),
             par=(
                 Requirement("lane_exchanges", at_most=5),
@@ -383,8 +380,7 @@ blocksum = Problem(
                     baseline="a sum by one thread",
                     advice="Let each warp add its elements.",
                 ),
-                few_atomics("global"),
-                few_atomics("shared"),
+                FEW_ATOMICS,
             ),
             par=(
                 Requirement("sectors_loaded", "sectors loaded per 32 elements", at_most=4),

@@ -27,7 +27,6 @@ START = 7  # *sum before a launch of `total`
 # Words that the warps of a block of `total` load one after the other, at most: a sum of one element after the
 # other loads 256, and a tree whose active threads are spread over all warps 104.
 SERIAL_LOADS = 160
-MAX_UPDATES = 32  # atomic operations of a block of `total` on shared memory: a few for each of its warps
 AXPY_RACE = (
     "several threads access the same element, and each element needs only one thread. Does the index count "
     "the threads of the blocks before, blockIdx.x * blockDim.x?"
@@ -270,12 +269,6 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
         return (
             f"there are {atomics:,} atomic operations for {case.blocks} blocks; each block must make exactly "
             "one."
-        )
-    updates = sum(counters.total("threads", "shared", kind) for kind in ("atomic", "reduction"))
-    if updates > MAX_UPDATES * case.blocks:
-        return (
-            f"the threads of a block make {updates // case.blocks} atomic operations on shared memory, one "
-            "after the other: add the elements in pairs, then the sums of pairs, and so on."
         )
     loads = sum(access.requests * access.width // 4 for access in counters.accesses if access.kind in LOADS)
     if loads > SERIAL_LOADS * case.blocks:
