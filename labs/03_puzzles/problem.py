@@ -62,6 +62,35 @@ def once(elements=32):
     )
 
 
+def by_all_lanes(load, store, stores=1):
+    """Return the requirements that no single thread of a warp does the work of the others.
+
+    load, store: requests of warps per 32 elements, at most. stores: that an element needs.
+    """
+    serial = {"baseline": "a loop of one thread", "advice": "Let each thread compute elements of its own."}
+    return (
+        Requirement(
+            "load_requests", "load requests per 32 elements", at_most=load, baseline_value=32, **serial
+        ),
+        Requirement(
+            "store_requests",
+            "store requests per 32 elements",
+            at_most=store,
+            baseline_value=32 * stores,
+            **serial,
+        ),
+    )
+
+
+FEW_ATOMICS = Requirement(
+    "global_atomics",
+    "atomic operations on global memory per 32 elements",
+    at_most=4,
+    baseline_value=32,
+    baseline="an atomic operation for each element",
+    advice="Add the elements of a warp first.",
+)
+
 map_ = Problem(
     "map",
     arguments=(Output("y", ("n",)), Input("x", ("n",)), Scalar("a", (1.5, 3.0)), "n"),
@@ -74,13 +103,13 @@ map_ = Problem(
             "whole",
             "one element for each thread",
             whole_blocks=True,
-            requirements=(once(),),
+            requirements=(once(), *by_all_lanes(4, 4)),
             par=(*sectors(4, 4), *requests(1, 1)),
         ),
         Step(
             "guarded",
             "threads past the end do nothing",
-            requirements=(once(),),
+            requirements=(once(), *by_all_lanes(4, 4)),
             par=(*sectors(4, 4), *requests(1, 1)),
         ),
     ),
@@ -111,8 +140,8 @@ outer = Problem(
                 Requirement(
                     "sectors_stored",
                     "sectors stored per 32 elements",
-                    at_most=8,
-                    baseline_value=32,
+                    at_most=6,
+                    baseline_value=8,
                     baseline="a kernel with x and y exchanged",
                     advice="Neighbouring threads in x should write neighbouring elements of a row.",
                 ),
@@ -170,6 +199,7 @@ particles = Problem(
                     baseline="a kernel with four loads",
                     advice="Load the four floats of a particle with one float4.",
                 ),
+                *by_all_lanes(8, 16, stores=4),
             ),
             par=(
                 Requirement("sectors_loaded", "sectors loaded per 32 particles", at_most=16),
@@ -273,6 +303,7 @@ warpsum = Problem(
                     baseline_value=32,
                     baseline="a sum by one lane",
                 ),
+                FEW_ATOMICS,
             ),
             par=(
                 Requirement("lane_exchanges", at_most=5),
@@ -341,6 +372,15 @@ blocksum = Problem(
                     baseline_value=256,
                     baseline="a sum of one element after the other",
                 ),
+                Requirement(
+                    "shared_passes",
+                    "passes over the banks of shared memory per 32 elements",
+                    at_most=20,
+                    baseline_value=33,
+                    baseline="a sum by one thread",
+                    advice="Let each warp add its elements.",
+                ),
+                FEW_ATOMICS,
             ),
             par=(
                 Requirement("sectors_loaded", "sectors loaded per 32 elements", at_most=4),
@@ -392,6 +432,14 @@ scan = Problem(
                     baseline_value=128.5,
                     baseline="a kernel whose threads add all elements before their own",
                     advice="Load each element once, and exchange sums between threads.",
+                ),
+                Requirement(
+                    "shared_passes",
+                    "passes over the banks of shared memory per 32 elements",
+                    at_most=72,
+                    baseline_value=145,
+                    baseline="a kernel whose threads add all elements before their own",
+                    advice="Exchange sums between threads.",
                 ),
             ),
             par=(*sectors(4, 4), barriers(1), Requirement("shared_bytes", at_most=32)),
@@ -458,6 +506,7 @@ binning = Problem(
                     baseline="a kernel with a thread for each bin",
                     advice="Load each element once.",
                 ),
+                by_all_lanes(16, 16)[0],
             ),
             par=(
                 Requirement(
@@ -518,6 +567,7 @@ convolution = Problem(
                     baseline_value=160,
                     baseline="a kernel without a tile",
                 ),
+                *by_all_lanes(16, 4),
             ),
             par=(
                 Requirement("global_loads", "elements of x loaded per 32 elements", array="x", at_most=32.5),

@@ -91,8 +91,28 @@ def test_columns_of_a_thread_share_a_load_of_b(columns: int) -> None:
     assert loads_of_b["counted"] == pytest.approx(1 / columns, rel=0.01)
 
 
-def test_first_step_has_no_requirements() -> None:
-    assert problem("stencil").variants["naive"].requirements == ()
+SERIAL = """// %%cuda stencil.naive --block 32 8
+__global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    if (threadIdx.x || threadIdx.y) return;
+    for (int z = 1; z < nz - 1; ++z)
+        for (int y = blockIdx.y * BLOCK_Y; y < blockIdx.y * BLOCK_Y + BLOCK_Y; ++y)
+            for (int x = blockIdx.x * BLOCK_X; x < blockIdx.x * BLOCK_X + BLOCK_X; ++x)
+                if (x > 0 && x < nx - 1 && y > 0 && y < ny - 1) {
+                    int i = x + nx * (y + ny * z);
+                    Anext[i] = A0[i - 1] + A0[i + 1] + A0[i - nx] + A0[i + nx] + A0[i - nx * ny]
+                             + A0[i + nx * ny] - 6.0f * A0[i] / (fac * fac);
+                }
+}"""
+
+
+def test_step_needs_more_than_one_thread_of_a_block() -> None:
+    result = checked(SERIAL)
+    assert result.verdict is not None
+    assert result.verdict.correct
+    assert [reason.partition(":")[0] for reason in result.reasons] == [
+        "requests of warps that store to global memory, for each inner point"
+    ]
 
 
 @pytest.mark.parametrize(("block", "met"), [("32", False), ("64", False), ("1 32", True), ("1 64", True)])

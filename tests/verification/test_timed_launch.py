@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from gpulab.cell import parse_cell
 from gpulab.config import LaunchConfig
 from gpulab.problems.base import Shape
 from gpulab.verification.check import CheckResult, check_cell
+from gpulab.verification.partial_launch import PartialLaunch
 from gpulab.verification.timed_launch import TimedInputs, compare_timed_launch
 from gpulab.verification.verdict import ShapeResult
 
@@ -110,8 +113,20 @@ def compared(text: str, seeds: Iterable[int] = (1,)) -> list[ShapeResult]:
     return [compare_timed_launch(result.count, launch, np.random.default_rng(seed)) for seed in seeds]
 
 
+ALL_POINTS = """// %%cuda stencil.naive --block 32 8
+__global__ void block2D_naive(float fac, const float* A0, float* Anext, int nx, int ny, int nz)
+{
+    const int mx = nx - 2, my = ny - 2, threads = gridDim.x * gridDim.y * BLOCK_X * BLOCK_Y, f = nx * ny;
+    const int first = threadIdx.x + BLOCK_X * (threadIdx.y + BLOCK_Y * (blockIdx.x + gridDim.x * blockIdx.y));
+    for (int q = first; q < mx * my * (nz - 2); q += threads) {
+        const int c = q % mx + 1 + nx * (q / mx % my + 1) + f * (q / mx / my + 1);
+        Anext[c] = A0[c - 1] + A0[c + 1] + A0[c - nx] + A0[c + nx] + A0[c - f] + A0[c + f]
+                 - 6.0f * A0[c] / (fac * fac);
+    }
+}"""
 RIGHT = {
     "a tile in shared memory": stencil(),
+    "a loop over all points with the stride of the grid": ALL_POINTS,
     "z in parts": stencil(
         "opt_1 --block 32 8 --tile 1 1 16",
         first="max(1, (int)blockIdx.z * TILE_Z)",
@@ -132,6 +147,23 @@ RIGHT = {
     "blocks from the last to the first": matmul(column="(gridDim.x - 1 - blockIdx.x)"),
     "sums that are added atomically": matmul(store="a[i + n * j] = 0; atomicAdd(&a[i + n * j], sum);"),
 }
+
+
+def reserved_bytes() -> int:
+    """Return the private memory that this process has reserved, which the judge of a submission limits."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    (kibibytes,) = (int(line.split()[1]) for line in lines if line.startswith("VmData:"))
+    return kibibytes << 10
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_launch_reserves_memory_for_each_array_once() -> None:
+    count = checked(stencil()).count
+    assert count is not None
+    launch = count.launch.config.at((512, 512, 512))
+    before = reserved_bytes()
+    partial = PartialLaunch(count, launch, np.random.default_rng(1))
+    assert reserved_bytes() - before < 2.5 * partial.output.nbytes
 
 
 @pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT)

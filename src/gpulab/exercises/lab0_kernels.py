@@ -52,6 +52,16 @@ def _axpy_hint(case: KernelCase, position: int, index: int, found: float) -> str
     return f"a * x[{index}] + y[{index}] is {a:g} * {x:g} + {y:g}."
 
 
+def _axpy_requirement(counters: Counters, case: KernelCase) -> str:
+    requests, n = counters.global_load_requests, case.args[0]
+    if requests <= n // 4:
+        return ""
+    return (
+        f"there are {requests} load requests; {2 * -(-n // WARP)} load both elements of each thread: let "
+        "each thread compute one element."
+    )
+
+
 def _coalesced_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
     threads = 2 * 128
     for each in (4, int(rng.integers(5, 12))):
@@ -213,11 +223,15 @@ def _paired_hint(case: KernelCase, position: int, index: int, found: float) -> s
 
 
 def _paired_requirement(counters: Counters, case: KernelCase) -> str:
-    del case
-    # What a thread loads, another one has stored: the check refuses elements that are not initialised.
-    if counters.shared_load_requests:
+    # What a thread loads from shared memory, another one has stored, if each element is loaded once: the
+    # check refuses elements that are not initialised.
+    loads = sum(counters.total("threads", "global", kind) for kind in LOADS)
+    if counters.shared_load_requests and loads <= case.args[2]:
         return ""
-    return "the threads exchange no values in shared memory any more: repair the kernel, do not replace it."
+    return (
+        "the threads do not exchange their elements in shared memory any more: repair the kernel, do not "
+        "replace it."
+    )
 
 
 def _total_cases(rng: np.random.Generator) -> Iterator[KernelCase]:
@@ -266,7 +280,7 @@ def _total_requirement(counters: Counters, case: KernelCase) -> str:
 
 
 KERNELS = (
-    KernelExercise("axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE),
+    KernelExercise("axpy", _axpy_cases, hint=_axpy_hint, race=AXPY_RACE, requirement=_axpy_requirement),
     KernelExercise("coalesced", _coalesced_cases, hint=_coalesced_hint, requirement=_coalesced_requirement),
     KernelExercise("turned", _turned_cases, hint=_turned_hint, requirement=_turned_requirement),
     KernelExercise("histogram", _histogram_cases, hint=_histogram_hint, requirement=_histogram_requirement),

@@ -96,8 +96,16 @@ _WARP_OF_POINTS = Requirement(
     advice="The threads of a small block share few neighbours, so that the step saves few loads: take a "
     "larger --block.",
 )
+_BY_ALL_LANES = Requirement(
+    "store_requests",
+    "requests of warps that store to global memory, for each inner point",
+    at_most=0.5,
+    baseline_value=1,
+    baseline="a kernel with one active thread in each warp",
+    advice="Let each thread of the block compute points of its own.",
+)
 _STEPS = (
-    Step("naive", "seven loads from global memory for each point"),
+    Step("naive", "seven loads from global memory for each point", requirements=(_BY_ALL_LANES,)),
     Step(
         "opt_1",
         "neighbours in the plane come from a tile in shared memory",
@@ -107,6 +115,7 @@ _STEPS = (
             # A block of one row shares its neighbours along x only.
             Requirement("exchanged_values", at_least=0.5, baseline_value=0),
             _WARP_OF_POINTS,
+            _BY_ALL_LANES,
         ),
     ),
     Step(
@@ -116,6 +125,7 @@ _STEPS = (
         requirements=(
             Requirement("global_loads", _LOADS, at_most=_rolling_limit, baseline_value=3.3),
             _WARP_OF_POINTS,
+            _BY_ALL_LANES,
         ),
     ),
     Step(
@@ -126,6 +136,7 @@ _STEPS = (
             _TWO_POINTS,
             Requirement("global_loads", _LOADS, at_most=_rolling_or_reloading_limit, baseline_value=3.3),
             _WARP_OF_POINTS,
+            _BY_ALL_LANES,
         ),
     ),
     Step(
@@ -144,6 +155,7 @@ _STEPS = (
             # Two of the seven loads belong to the rolling frames; the other five may hit in the L1 cache.
             Requirement("global_loads", _LOADS, at_most=5.2, baseline_value=7, baseline="naive"),
             _WARP_OF_POINTS,
+            _BY_ALL_LANES,
         ),
     ),
     Step(
@@ -161,6 +173,7 @@ _STEPS = (
                 baseline="a kernel that computes the first step anew for each of its uses",
             ),
             _WARP_OF_POINTS,
+            _BY_ALL_LANES,
         ),
     ),
 )

@@ -14,7 +14,8 @@ from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.devices.device_process import run_in_process
 from gpulab.errors import GpulabError, UsageError
-from gpulab.problems.base import Shape
+from gpulab.gpus.catalogue import GpuSpec
+from gpulab.problems.base import Problem, Shape
 from gpulab.profiling.benchmark import Benchmark, clock_conditions, sample
 from gpulab.profiling.checked_launches import CheckedLaunches
 from gpulab.verification.inputs import place_arguments
@@ -22,7 +23,7 @@ from gpulab.verification.inputs import place_arguments
 if TYPE_CHECKING:
     from gpulab.devices.cuda.nvml import ClockState
 
-__all__ = ["BASELINES", "BaselineComparison", "time_against_baseline"]
+__all__ = ["BASELINES", "MEASUREMENT_TOLERANCE", "BaselineComparison", "least_ms", "time_against_baseline"]
 
 BASELINES: Mapping[str, str] = {
     "copy": "a copy within the GPU's memory",
@@ -178,7 +179,7 @@ def _compare(
         moved / baseline_time.median_ms,
         unit,
         others[0] if others else None,
-        _least_ms(device, nbytes, flops),
+        least_ms(device.spec, problem, shape),
         "" if checked is None else checked.mismatch,
     )
 
@@ -188,9 +189,13 @@ def _launcher(kernel: Kernel, launch: LaunchConfig, arrays: Mapping[str, Any]) -
     return lambda: kernel(launch.grid, launch.block, list(arrays.values()), launch.shared_mem)
 
 
-def _least_ms(device: Device, nbytes: int, flops: int) -> float:
-    """Return the time that the data sheet's bandwidth and arithmetic peak allow; 0 if it states neither."""
-    rates = ((nbytes, device.spec.dram_gb_s), (flops, device.spec.peak_fp32_gflops))
+def least_ms(spec: GpuSpec, problem: Problem, shape: Shape) -> float:
+    """Return the time that the data sheet's bandwidth and arithmetic peak allow; 0 if it states neither.
+
+    Compulsory bytes that fit in L2 may be there before the launch, and take no time at DRAM.
+    """
+    nbytes, flops = problem.compulsory_bytes(shape), problem.flops(shape)
+    rates = ((nbytes * (nbytes > spec.l2_bytes), spec.dram_gb_s), (flops, spec.peak_fp32_gflops))
     return max((amount / rate / 1e6 for amount, rate in rates if rate), default=0.0)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.config import LaunchConfig
-from gpulab.problems.base import Shape, random_values
+from gpulab.problems.base import Argument, Shape, random_values
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.profiling.counts.counters import LaunchCount
 from gpulab.simt.runtime.repeated_memory import PAGE_BYTES, repeated
@@ -19,10 +19,11 @@ from gpulab.verification.counted_launch import forbidden_stores
 from gpulab.verification.inputs import POISON, poisoned
 from gpulab.verification.verify import INSTRUCTIONS_PER_WORK, MIN_INSTRUCTIONS
 
-__all__ = ["Index", "PartialLaunch", "blocks_that_write"]
+__all__ = ["Index", "PartialLaunch", "blocks_of_launch_that_write", "blocks_that_write"]
 
 PATTERN_PAGES = 256  # an input repeats after at least as many pages, and after at most twice as many
 SEARCH_PARTS = 16  # parts of the grid that a search runs one after the other
+MOST_INSTRUCTIONS = 3 << 27  # of warps, in a search without reduced axes; they take about 15 s
 
 Index = tuple[int, ...]  # index of an output element, in array order
 
@@ -42,7 +43,7 @@ class PartialLaunch:
     Attributes
     ----------
     inputs : tuple of Argument
-        The arguments on the host; the kernel reads the same memory.
+        The arguments on the host, of the output only its shape; the kernel reads the same memory.
     output : ndarray
         The output in the simulator's memory. It held `POISON` before the first block ran.
     stored : int
@@ -63,7 +64,7 @@ class PartialLaunch:
         def values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
             return repeated(random_values(rng, (period,)), shape)
 
-        self.inputs = self.problem.arguments(launch.shape, rng, values)
+        self.inputs = tuple(map(_without_values, self.problem.arguments(launch.shape, rng, values)))
         self._arguments: dict[str, Any] = {}
         for argument in self.inputs:
             value = argument.value
@@ -113,6 +114,11 @@ class PartialLaunch:
         self.instructions += int(recorder.blocks()[:, 0] @ lengths)
         return LaunchCount(self.kernel, len(numbers), ((1.0, recorder),), None)
 
+    @property
+    def instructions_of_all_blocks(self) -> float:
+        """Warp instructions of the whole launch, if its blocks are like those that have run."""
+        return self.instructions / max(len(self._ran), 1) * prod(self.launch.grid)
+
     def is_written(self, index: Index) -> bool:
         """Return True if a block has written an element of the output."""
         return bool(self.output.view(np.uint32)[index] != POISON)
@@ -126,13 +132,25 @@ class PartialLaunch:
         return {index for index in points if self.is_written(index)}
 
 
+def _without_values(argument: Argument) -> Argument:
+    """Return an output with its shape but without memory: an array takes as much as an input.
+
+    The memory that a process may reserve is limited, and a search has two launches at a time.
+    """
+    if argument.role != "output":
+        return argument
+    nothing = np.zeros((), argument.value.dtype)
+    return replace(argument, value=np.broadcast_to(nothing, argument.value.shape))
+
+
 def blocks_that_write(
     points: Sequence[Index], launch: PartialLaunch, rng: np.random.Generator
 ) -> Iterator[int]:
     """Yield the numbers of the blocks of the whole grid that write some output elements.
 
     Axes that do not affect the grid, such as k of a matrix product, are reduced to their smallest length, so
-    that even a whole launch takes little time. Raises `LaunchError`.
+    that even a whole launch takes little time. The blocks of a kernel that distributes its points along these
+    axes, too, are `blocks_of_launch_that_write`. Raises `LaunchError`.
     """
     reduced = PartialLaunch(launch.count, _with_short_axes(launch), rng)
     lengths = reduced.output.shape
@@ -145,6 +163,15 @@ def blocks_that_write(
         for point in points
     }
     yield from _search(reduced, np.arange(prod(launch.launch.grid)), wanted)
+
+
+def blocks_of_launch_that_write(points: Sequence[Index], launch: PartialLaunch) -> Iterator[int]:
+    """Yield the numbers of the blocks that write some output elements, found on the launch itself.
+
+    Yield none if the whole launch would execute more than `MOST_INSTRUCTIONS`. Raises `LaunchError`.
+    """
+    if launch.instructions_of_all_blocks <= MOST_INSTRUCTIONS:
+        yield from _search(launch, np.arange(prod(launch.launch.grid)), set(points))
 
 
 def _with_short_axes(partial: PartialLaunch) -> LaunchConfig:

@@ -7,7 +7,8 @@ write all points that are theirs:
 - The sample consists of columns: all blocks at one position (x, y) of the grid. By the block and tile of the
   header, a column must write the points of its box of the output.
 - A kernel may distribute the points in another way, such as a loop over tiles. Points that a column left out
-  are therefore looked for in the columns around it, and then in the whole grid.
+  are therefore looked for in the columns around it, and then in the whole grid: first of a launch that is
+  short along axes without blocks, and then, if it executes few enough instructions, of the launch itself.
 - Values are compared at random points of each box and at points that the blocks wrote elsewhere.
 
 The blocks of a problem whose points cannot be computed one by one, or whose grid is its own, cannot be
@@ -33,7 +34,12 @@ from gpulab.gpus.limits import Limits
 from gpulab.problems.base import Shape
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.verification.inputs import POISON
-from gpulab.verification.partial_launch import Index, PartialLaunch, blocks_that_write
+from gpulab.verification.partial_launch import (
+    Index,
+    PartialLaunch,
+    blocks_of_launch_that_write,
+    blocks_that_write,
+)
 from gpulab.verification.verdict import Mismatch, ShapeResult, Verdict
 from gpulab.verification.verify import compare_launch
 
@@ -194,6 +200,9 @@ class _SampledColumns(PartialLaunch):
         wanted = [_index(missing[number]) for number in np.sort(drawn)]
         self.run(list(blocks_that_write(wanted, self, self.rng)))
         never = [index for index in wanted if not self.is_written(index)]
+        if never:
+            self.run(list(blocks_of_launch_that_write(never, self)))
+            never = [index for index in never if not self.is_written(index)]
         if not never:
             return []
         self.first = self._mismatch(never[0])

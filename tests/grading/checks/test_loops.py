@@ -51,10 +51,38 @@ def test_loops_are_accepted() -> None:
         "range = np.dot",
         "__import__('numpy')",
         "class A: pass",
+        "for abs in [eval]: abs('1')",
+        "njit('__import__(1)')",
+        "njit(locals={'a': eval})",
+        "match a:\n        case abs: abs('1')",
     ],
 )
 def test_other_code_is_refused_with_its_line(line: str) -> None:
     assert forbidden_in_loops(f"def f(a, b):\n    {line}").startswith("line 2: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def helper(text, abs=eval): return abs(text)",
+        "if 0:\n    def eval(text): pass\neval('1')",
+        "@exec\ndef f(): pass",
+        "def f(): pass\nf = eval",
+        "import numpy as f\ndef f(): pass",
+        "[f('1') for f in [eval]]\ndef f(): pass",
+        "(f := eval)\ndef f(): pass",
+        "@njit('__import__(1)')\ndef f(): pass",
+    ],
+)
+def test_name_that_is_called_has_no_other_meaning(text: str) -> None:
+    assert forbidden_in_loops(text).startswith("line ")
+
+
+def test_switches_of_numba_are_accepted() -> None:
+    text = (
+        "import numba\n@numba.njit(parallel=True, fastmath=True)\ndef f(a, n):\n    sum = 0\n    a[0] = sum"
+    )
+    assert forbidden_in_loops(text) == ""
 
 
 def test_text_that_is_not_python_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from gpulab import session
 from gpulab.cell import parse_cell, require_kernel_cell
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks import speed
+from gpulab.grading.checks.counted_speed import count_against_shipped
 from gpulab.grading.checks.speed import require_speed
 from gpulab.notebook import level, screen
 from gpulab.problems.requirement import Requirement
@@ -28,6 +30,7 @@ from tests.kernels.corpus import load
 
 STEPS = {0.5: 5, 0.7: 10, 0.85: 15}
 CELL = parse_cell("%%cuda stencil.opt_4\n__global__ void block2D_opt_4() {}")
+FEW_REGISTERS = "__global__ void __launch_bounds__(BLOCK_X * BLOCK_Y, 2048 / BLOCK_X / BLOCK_Y)"  # 32
 LOADS = Requirement("global_loads", "loads of A0", at_most=1.5, baseline_value=7)
 
 
@@ -185,3 +188,18 @@ def test_counts_are_judged_against_the_reference_without_a_gpu(
     assert repr(require_speed("stencil.opt_4", of="copy", steps=STEPS)) == value
     assert "reference" in shown[0].text
     assert ("ship with gpulab" in shown[0].text) is not graded
+
+
+def test_cost_contains_the_registers_that_are_spilled() -> None:
+    simulator = gpulab.device("sim")
+    (written,) = (require_kernel_cell(kernel.cell) for kernel in load("stencil/right/opt_4_float4.cu"))
+    few = replace(written, source=written.source.replace("__global__ void", FEW_REGISTERS))
+    kernels = [gpulab.verification.check.compile_cell(cell, simulator) for cell in (written, few)]
+    costs = [
+        count_against_shipped(cell, kernel) for cell, kernel in zip((written, few), kernels, strict=True)
+    ]
+    assert [kernel.resources.spill_bytes > 0 for kernel in kernels] == [False, True]
+    assert costs[0] is not None
+    assert costs[1] is not None
+    assert costs[1][0].requests > 1.1 * costs[0][0].requests
+    assert costs[1][0].data > costs[0][0].data

@@ -84,7 +84,11 @@ def test_subclass_of_a_number_arrives_as_the_number() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        {"array": "no base64"},
+        {"array": "no base64", "dtype": "<f8", "shape": [1]},
+        {"array": "AAAAAAAAAAA=", "dtype": "<f8", "shape": [10**12]},
+        {"array": "", "dtype": "<f8", "shape": [0, 10**30]},
+        {"array": "AAAAAAAAAAA=", "dtype": "<f8", "shape": ["1"]},
+        {"array": "AAAAAAAAAAA=", "dtype": "O8", "shape": [1]},
         {"array": ""},
         {"pickle": "gASVAAAAAAAAAA=="},
         {"items": 3},
@@ -95,16 +99,6 @@ def test_subclass_of_a_number_arrives_as_the_number() -> None:
 def test_data_that_is_not_an_encoded_value_raises(data: Any) -> None:
     with pytest.raises(UsageError):
         decode(data)
-
-
-def test_pickled_array_raises() -> None:
-    import base64
-    import io
-
-    file = io.BytesIO()
-    np.save(file, np.array([Evil()], dtype=object), allow_pickle=True)
-    with pytest.raises(UsageError):
-        decode({"array": base64.b64encode(file.getvalue()).decode()})
 
 
 def test_nesting_has_a_limit() -> None:

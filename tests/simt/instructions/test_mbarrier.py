@@ -245,3 +245,25 @@ def test_phase_of_some_warps_orders_their_accesses() -> None:
     )
     (finding,) = gpulab.sanitize(device.compile(late), 1, 64, args)
     assert (finding.tool, finding.kind) == ("racecheck", "read_after_write")
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "mbarrier.arrive.shared.b64 _, [%0];",
+        "mbarrier.expect_tx.relaxed.cta.shared.b64 [%0], 16;",
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%1], [%2], 16, [%0];",
+    ],
+)
+def test_sanitizer_reports_an_object_far_outside_shared_memory(instruction: str) -> None:
+    source = f"""
+    __global__ void far_away(int* a)
+    {{
+        __shared__ __align__(16) int room[16];
+        room[threadIdx.x % 16] = a[0];
+        asm volatile("{instruction}" :: "r"(0x40000000), "r"(32), "r"(0) : "memory");
+        a[0] = room[threadIdx.x % 16];
+    }}"""
+    device = simulator()
+    findings = gpulab.sanitize(device.compile(source), 1, 1, (device.zeros(1, np.int32),))
+    assert [finding.kind for finding in findings if finding.tool == "memcheck"] == ["out_of_bounds_atomic"]

@@ -7,9 +7,11 @@ A multiprocessor needs at least
 - one cycle for each request of 32 lanes to memory, and
 - one cycle for each four warp instructions, because it has four schedulers.
 
-The largest of the three bounds a launch. These rates hold for all architectures from Volta on (CUDA C++
-Programming Guide, "Compute Capabilities"; NVIDIA, "Volta: Architecture and performance optimization", GTC
-2018). DRAM traffic is left out: kernels of the same problem need the same bytes.
+The largest of the three bounds a launch. PTX has any number of registers: the accesses to local memory of a
+kernel whose values do not fit into the registers of a GPU are those of its machine code. These rates hold for
+all architectures from Volta on (CUDA C++ Programming Guide, "Compute Capabilities"; NVIDIA, "Volta:
+Architecture and performance optimization", GTC 2018). DRAM traffic is left out: kernels of the same problem
+need the same bytes.
 
 The grader counts the reference solution on the same size and inputs. A notebook has no reference solution: it
 scales the counts that ship with gpulab by the problem's work, which is at most 3 % from the grader's counts.
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["CountedCost", "cost_of", "count_against_reference", "count_against_shipped"]
 
 SECTORS_PER_CYCLE, INSTRUCTIONS_PER_CYCLE = 4, 4
+LOCAL_ACCESSES = ("LDL", "STL")  # of machine code
 MAX_COMMON_UNIT = 256  # points on an axis: a larger common multiple of two blocks is not used
 
 
@@ -57,18 +60,19 @@ class CountedCost:
 
 def cost_of(count: CellCount) -> CountedCost:
     """Return the cost of a counted launch."""
-    sectors = wavefronts = requests = 0
+    sectors = wavefronts = requests = local = 0
     for site in count.recorded.sites:
         for space, counted in site.counts.items():
             sectors += counted.units * (space == "global")
             wavefronts += counted.units * (space == "shared")
-            # Local memory lies in global memory, one coalesced line for each request of 4-byte elements.
-            sectors += counted.executions * SECTORS_PER_CYCLE * (space == "local")
-            requests += counted.executions * (space in ("global", "shared", "local"))
-    instructions = count.recorded.counters.warp_instructions
-    return CountedCost(
-        sectors / SECTORS_PER_CYCLE + wavefronts, requests, instructions / INSTRUCTIONS_PER_CYCLE
-    )
+            local += counted.executions * (space == "local")
+            requests += counted.executions * (space in ("global", "shared"))
+    counters = count.recorded.counters
+    if count.recorded.code is not None:
+        local = sum(counters.opcodes.get(opcode, 0) for opcode in LOCAL_ACCESSES)
+    # Local memory lies in global memory, one coalesced line for each request of 4-byte elements.
+    data = sectors / SECTORS_PER_CYCLE + wavefronts + local
+    return CountedCost(data, requests + local, counters.warp_instructions / INSTRUCTIONS_PER_CYCLE)
 
 
 def count_against_reference(
@@ -107,7 +111,7 @@ def count_against_shipped(cell: KernelCell, kernel: Kernel) -> tuple[CountedCost
 
 def _count_own(cell: KernelCell, kernel: Kernel, shape: Shape, seed: int) -> CountedCost:
     """Return the cost of a student's kernel; raise `WrongResult` if its values are wrong on this launch."""
-    own = count_cell(cell, kernel, shape=shape, seed=seed, machine=False)
+    own = count_cell(cell, kernel, shape=shape, seed=seed, machine=kernel.resources.spill_bytes > 0)
     compared = compare_counted_launch(own)
     if not compared.correct:
         reasons = [f"on the counted launch, {reason}" for reason in compared.reasons]

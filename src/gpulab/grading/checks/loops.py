@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -17,6 +18,7 @@ __all__ = ["compile_loops", "compile_with_bounds", "forbidden_in_loops", "text_o
 FUNCTIONS = frozenset({"abs", "float", "int", "len", "max", "min", "prange", "range"})
 ATTRIBUTES = frozenset({"empty", "float32", "float64", "int32", "int64", "shape", "size", "zeros"})
 IMPORTED = frozenset({"numba", "numpy"})
+DECORATORS = frozenset({"njit", "prange"})  # of Numba
 
 
 def compile_loops(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,32 +98,60 @@ def forbidden_in_loops(text: str) -> str:
 
 
 def _reason(node: ast.AST, own: set[str]) -> str:
+    """Return why a part of the text is not a loop, or "".
+
+    A call names the function that it calls. That name must keep its meaning: nothing else may be bound to it,
+    such as a parameter whose default value is another function.
+    """
+    called = FUNCTIONS | DECORATORS | own
     match node:
-        case ast.Call(func=ast.Name(id=name)) if name not in FUNCTIONS | own | {"njit"}:
+        case ast.Call(func=func) if _is_njit(func):
+            return "" if _has_only_switches(node) else "`njit` takes no argument but switches"
+        case ast.Call(func=ast.Name(id=name)) if name not in FUNCTIONS | own:
             return f"loops do not call `{name}`"
-        case ast.Call(func=ast.Attribute(attr=name)) if name not in ATTRIBUTES | {"njit", "prange"}:
+        case ast.Call(func=ast.Attribute(attr=name)) if name not in ATTRIBUTES | DECORATORS:
             return f"loops do not call `{name}`"
         case ast.Call(func=func) if not isinstance(func, (ast.Name, ast.Attribute)):
             return "loops call functions by their names"
-        case ast.Attribute(attr=name) if name not in ATTRIBUTES | {"njit", "prange"}:
+        case ast.Attribute(attr=name) if name not in ATTRIBUTES | DECORATORS:
             return f"loops do not use `{name}`"
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             return "`@` is a product of matrices"
         case ast.Import(names=names) if any(name.name not in IMPORTED for name in names):
             return "loops import Numba and NumPy only"
         case ast.ImportFrom(module="numba", names=names):
-            others = [name.name for name in names if name.name not in ("njit", "prange")]
+            others = [name.name for name in names if name.name not in DECORATORS]
             return f"loops do not use `{others[0]}`" if others else ""
         case ast.ImportFrom():
             return "loops import Numba and NumPy only"
-        case ast.Assign(targets=targets) if {name.id for name in _names(targets)} & FUNCTIONS:
-            return "the names of functions are not assigned to"
-        case ast.FunctionDef(name=name) if name in FUNCTIONS:
+        case (
+            ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name) | ast.alias(asname=str(name))
+        ) if name in called:
+            return f"`{name}` is a function and is not assigned to"
+        case ast.FunctionDef(name=name) if name in FUNCTIONS or hasattr(builtins, name):
             return "the names of functions are not defined again"
+        case ast.FunctionDef(decorator_list=decorators) if not all(map(_is_decorator, decorators)):
+            return "`njit` is the only decorator"
         case ast.Lambda() | ast.ClassDef() | ast.AsyncFunctionDef() | ast.With() | ast.Try() | ast.Global():
+            return "loops consist of for, while, if and assignments"
+        case ast.Match():
             return "loops consist of for, while, if and assignments"
     return ""
 
 
-def _names(targets: list[ast.expr]) -> list[ast.Name]:
-    return [node for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+def _is_decorator(node: ast.expr) -> bool:
+    return _is_njit(node.func if isinstance(node, ast.Call) else node)
+
+
+def _is_njit(node: ast.expr) -> bool:
+    match node:
+        case ast.Name(id="njit") | ast.Attribute(value=ast.Name(), attr="njit"):
+            return True
+    return False
+
+
+def _has_only_switches(call: ast.Call) -> bool:
+    """Return True if all arguments are switches such as `parallel=True`; Numba evaluates texts as Python."""
+    values = [keyword.value for keyword in call.keywords if keyword.arg]
+    switches = all(isinstance(value, ast.Constant) and isinstance(value.value, bool) for value in values)
+    return switches and not call.args and len(values) == len(call.keywords)

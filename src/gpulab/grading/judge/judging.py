@@ -40,6 +40,7 @@ from gpulab.grading.judge.submitted import (
 from gpulab.grading.judge.submitted_kernels import (
     choose_level,
     evidence,
+    impossible_time,
     inspect_kernel,
     register_kernels,
 )
@@ -127,7 +128,11 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             if isinstance(error, ForeignAnswers):
                 emit("incident", Incident("other parameters", test.grade_id, str(error)))
             if kernel is not None:
-                emit("kernel", inspect_kernel(kernel, judged, error, headers, device))
+                inspection = inspect_kernel(kernel, judged, error, headers, device)
+                if reason := impossible_time(inspection, device):
+                    emit("incident", Incident("impossible time", test.grade_id, reason))
+                    inspection = replace(inspection, timing=None)
+                emit("kernel", inspection)
             if RESTART_ADVICE in str(error):
                 emit("restart", None)
                 return
@@ -250,7 +255,7 @@ def score_of(outputs: Sequence[Output], max_score: float) -> float:
         return max_score
     try:
         value = float(outputs[kinds.index("execute_result")]["data"]["text/plain"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return max_score
     return min(max(value, 0.0), max_score) if isfinite(value) else max_score
 

@@ -68,7 +68,8 @@ class Incident:
     kind : str
         "hung", "crashed", "not graded"; "flooded" for too much output; "claims differ" for a saved output
         that claims more than the verdict; "other student id" for an id in the notebook that is not that of
-        the submission; "other parameters" for answers that are right for another student's parameters.
+        the submission; "other parameters" for answers that are right for another student's parameters;
+        "impossible time" for a kernel that is faster than the data sheet of its GPU allows.
     cell : str
         The name of the cell; empty for the whole submission.
     reason : str

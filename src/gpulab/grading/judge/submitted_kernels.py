@@ -19,10 +19,11 @@ from gpulab.grading.similarity import same_kernel
 from gpulab.notebook import level
 from gpulab.notebook.magic import keep_unchecked
 from gpulab.problems.requirement import MISSED_REQUIREMENT
+from gpulab.profiling.baseline import MEASUREMENT_TOLERANCE, least_ms
 from gpulab.profiling.speedup import VariantTiming, time_variant
 from gpulab.views.cell_view import verdict_section
 
-__all__ = ["choose_level", "evidence", "inspect_kernel", "register_kernels"]
+__all__ = ["choose_level", "evidence", "impossible_time", "inspect_kernel", "register_kernels"]
 
 
 def choose_level(submitted: Sequence[SubmittedCell], plan: NotebookPlan) -> int | None:
@@ -117,6 +118,24 @@ def inspect_kernel(
     plane = result.verdict.plane if result and result.verdict else None
     missed = first.startswith(MISSED_REQUIREMENT.format(name))
     return KernelInspection(name, "wrong", reasons, findings, plane=plane, source=source, missed=missed)
+
+
+def impossible_time(inspection: KernelInspection, device: Device) -> str:
+    """Return a sentence if the time of a kernel is less than its GPU allows, or "".
+
+    A kernel can hide its work in a few blocks of a large launch, which neither the model nor the check of its
+    values samples.
+    """
+    timed = inspection.timing
+    if timed is None:
+        return ""
+    least, time = least_ms(device.spec, timed.config.problem, timed.shape), timed.timing.median_ms
+    if time >= least / MEASUREMENT_TOLERANCE:
+        return ""
+    return (
+        f"{time:.4g} ms are less than the {least:.4g} ms that the data sheet's bandwidth and arithmetic peak "
+        f"allow; the time of {inspection.name} is in no table. Read the kernel."
+    )
 
 
 def _timing(cell: Cell, device: Device) -> VariantTiming | None:

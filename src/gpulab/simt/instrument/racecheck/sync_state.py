@@ -23,6 +23,8 @@ from gpulab.simt.runtime.worker import LaunchWorker, aligned
 
 __all__ = ["SyncState"]
 
+MBARRIER_BYTES = 8
+
 
 @dataclass(frozen=True)
 class BulkCopy:
@@ -311,8 +313,14 @@ class SyncState:
             warp_sync[warp] = max(warp_sync[warp], times[warp])
 
     def _phase(self, barrier: int) -> int:
-        """Return the parity of the current phase of an `mbarrier` object; see `instructions.mbarrier`."""
+        """Return the parity of the current phase of an `mbarrier` object; see `instructions.mbarrier`.
+
+        An object outside of shared memory has none: the launch has faulted, and events of its last
+        instruction still arrive.
+        """
         assert self.shared is not None
+        if not 0 <= barrier <= self.shared.size - MBARRIER_BYTES:
+            return 0
         return ctypes.c_uint64.from_address(self.shared.host + barrier).value >> 63
 
     def is_copying(self, cell: int) -> bool:
