@@ -18,7 +18,8 @@ from gpulab.errors import UsageError
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.estimate import Estimate
 from gpulab.model.profile import Profile, estimate_recording, profile_variant, variant_launch
-from gpulab.model.sampling import LaunchRecording, SampledLaunch
+from gpulab.model.recording import LaunchRecording
+from gpulab.model.sampling import SampledLaunch
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Shape
 from gpulab.problems.published import PublishedRow, rows

@@ -274,6 +274,11 @@ def _rates(device: Any) -> dict[str, float]:
         ms = milliseconds(RATE, in_l1 | {"PLACE": SAME_IN_BLOCKS}, rounds, length)
         rates[f"l1_read{name}_gb_s"] = rounds * all_threads * width / ms / 1e6
 
+    # Lanes load random words of 16 MiB, so that L2 looks up a line for each.
+    words = {"TYPE": "float", "BODY": READ4.format(load="__ldcg"), "PLACE": f"HASH({STREAM}) & (length - 1)"}
+    ms = milliseconds(HASH + RATE, words, 256, 4 << 20)
+    rates["l2_random_words_per_us"] = 256 * all_threads / ms / 1e3
+
     broadcast = {"TYPE": "float", "PLACE": "r & (length - 1)", "BODY": READ4.format(load="__ldca")}
     ms = milliseconds(RATE, broadcast, 8192, 256)
     rates["l1_broadcast_requests_per_sm_per_us"] = 8192 * all_threads / 32 / sms / ms / 1e3

@@ -19,7 +19,8 @@ from gpulab.compiler.nvrtc import version
 from gpulab.compiler.sass import machine_counts, machine_flow, ptx_matching
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.model import sampling
-from gpulab.model.sampling import LaunchRecording, SampledLaunch, record_launch
+from gpulab.model.recording import LaunchRecording
+from gpulab.model.sampling import SampledLaunch, record_launch
 from gpulab.simt.instrument.trace import trace_code
 
 __all__ = ["recorded"]

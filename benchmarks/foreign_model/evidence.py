@@ -17,7 +17,8 @@ from benchmarks.recordings import recorded
 from gpulab.devices import open_device
 from gpulab.devices.launch_limits import dim3
 from gpulab.gpus.catalogue import gpu
-from gpulab.model.sampling import LaunchRecording, SampledLaunch
+from gpulab.model.recording import LaunchRecording
+from gpulab.model.sampling import SampledLaunch
 
 __all__ = ["recording_of"]
 

@@ -12,7 +12,8 @@ from gpulab.devices import open_device
 from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import SiteTraffic
-from gpulab.model.sampling import LaunchRecording, SampledLaunch, record_launch
+from gpulab.model.recording import LaunchRecording
+from gpulab.model.sampling import SampledLaunch, record_launch
 from gpulab.model.traffic import launch_traffic
 
 SPEC = gpu("h200")

@@ -8,7 +8,7 @@ their first requests go through its simulated caches.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,12 @@ import numpy.typing as npt
 from gpulab.errors import UsageError
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.gpus.occupancy import Occupancy, occupancy
+from gpulab.gpus.occupancy import occupancy
 from gpulab.model.block_schedule import schedule_stretch
-from gpulab.model.coalescing import unique_per_request
-from gpulab.model.instruction_mix import machine_blocks, ptx_blocks, register_pressure
+from gpulab.model.instruction_mix import ptx_blocks, register_pressure
+from gpulab.model.recording import LaunchRecording, TracedWave
 from gpulab.model.resource_usage import AccessSample, LaunchSample
-from gpulab.model.traffic import TracedWave, launch_traffic
-from gpulab.model.warp_timing import CodeBlock
+from gpulab.model.traffic import launch_traffic
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from gpulab.simt.ptx.syntax import Instruction
 
 __all__ = [
-    "LaunchRecording",
     "SampledLaunch",
     "launch_sample",
     "prepare_sampling",
@@ -94,79 +92,6 @@ class SampledLaunch:
             parameters = self.kernel.program.signatures[self.kernel.name]
             size += 16 + sum(4 if each.kind == "pointer" else each.size for each in parameters)
         return size
-
-
-@dataclass(frozen=True)
-class LaunchRecording:
-    """What the simulator recorded of a launch; it does not depend on the model's figures.
-
-    Attributes
-    ----------
-    grid, block : tuple of int
-    residency : Occupancy
-        On the modelled GPU.
-    registers : int
-        Registers per thread.
-    shared_bytes : int
-        Shared memory of a block.
-    machine_code : MachineCode or None
-        None before compute capability 7.0.
-    executed : sequence of ExecutedInstruction
-        The instructions of `machine_code` with the executions by the blocks that ran.
-    ptx_code : tuple of CodeBlock
-        The code without machine code.
-    scale : float
-        Blocks of the grid for each block that ran.
-    accesses : mapping of int to AccessSample
-        By PTX row.
-    waves : tuple of TracedWave
-        The last one is evaluated. Empty for a GPU without caches.
-    longer : mapping of int to TracedWave
-        Blocks of the last wave by linear index, traced for longer; empty if most warps of the wave end.
-    block_numbers, block_work : tuple
-        The linear indices of the blocks that ran, and the warp instructions of each, by PTX.
-    array_bytes : int
-        Total size of the arrays.
-    description : str
-        The blocks that ran.
-    other_bytes : int
-        Size of the other data that pass through L2 before each launch.
-    """
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    residency: Occupancy
-    registers: int
-    shared_bytes: int
-    machine_code: MachineCode | None
-    executed: Sequence[ExecutedInstruction]
-    ptx_code: tuple[CodeBlock, ...]
-    scale: float
-    accesses: Mapping[int, AccessSample]
-    waves: tuple[TracedWave, ...]
-    block_numbers: tuple[int, ...]
-    block_work: tuple[int, ...]
-    array_bytes: int
-    description: str
-    other_bytes: int = 0
-    longer: Mapping[int, TracedWave] = field(default_factory=dict)
-
-    @property
-    def code(self) -> tuple[CodeBlock, ...]:
-        """The code with its executions over the whole launch."""
-        if self.machine_code is None:
-            return self.ptx_code
-        addresses = {
-            row: float(unique_per_request(access.masks, access.addresses, access.width).mean())
-            for row, access in self.accesses.items()
-            if access.space == "const" and len(access.masks)
-        }
-        return tuple(machine_blocks(self.machine_code, self.executed, self.scale, addresses))
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return prod(self.block)
 
 
 def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:

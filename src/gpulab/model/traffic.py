@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,53 +23,17 @@ from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.model.caches import LINE_BYTES, CacheShape, SiteTraffic, WaveTrace, cache_traffic
 from gpulab.model.coalescing import SECTOR_BYTES
+from gpulab.model.recording import LaunchRecording, TracedWave
 from gpulab.model.resource_usage import L2_RETAINED
 from gpulab.model.warp_timing import CodeBlock, execution_units, loads_per_stall, requests_since_stall
 
-if TYPE_CHECKING:
-    from gpulab.model.sampling import LaunchRecording
-
-__all__ = ["TracedWave", "launch_traffic", "traced_requests"]
+__all__ = ["launch_traffic"]
 
 # Smallest share of the requests of a site that must be the first of their block to a sector, so that the wave
 # shows which cache has them.
 FEWEST_FIRST = 0.05
 
 _Shares = npt.NDArray[np.float64]  # of L1, L2 and DRAM
-
-
-@dataclass(frozen=True)
-class TracedWave:
-    """The requests of the warps of consecutive blocks, from the beginning of each warp.
-
-    Attributes
-    ----------
-    words, used : array
-        The requested lines of each warp, as in `WaveTrace`.
-    blocks : int
-        Number of blocks.
-    requests : int
-        Largest number of requests of a warp.
-    ended : bool
-        True if most warps ended within the trace.
-    sites : tuple
-        For each site, the PTX row of its instruction, or None, and True for a part of a `wmma` fragment.
-    """
-
-    words: npt.NDArray[np.uint64]
-    used: npt.NDArray[np.int64]
-    blocks: int
-    requests: int
-    ended: bool
-    sites: tuple[tuple[int | None, bool], ...]
-
-    def block(self, number: int) -> TracedWave:
-        """Return one of the blocks."""
-        warps = len(self.used) // self.blocks
-        part = slice(number * warps, (number + 1) * warps)
-        return replace(
-            self, words=np.ascontiguousarray(self.words[part]), used=self.used[part].copy(), blocks=1
-        )
 
 
 def launch_traffic(
@@ -92,7 +56,7 @@ def launch_traffic(
     return _over_whole_run(caches, traffic) if recording.longer and not separate else traffic
 
 
-def traced_requests(trace: TracedWave) -> npt.NDArray[np.int64]:
+def _traced_requests(trace: TracedWave) -> npt.NDArray[np.int64]:
     """Return the traced requests of each warp; a word with bit 5 begins one."""
     begins = trace.words & np.uint64(32) != 0
     traced = np.arange(trace.words.shape[1]) < trace.used[:, None]
@@ -102,7 +66,7 @@ def traced_requests(trace: TracedWave) -> npt.NDArray[np.int64]:
 
 def _filling(trace: TracedWave) -> int:
     """Return the requests of a warp that only fill the caches: half of them if the warps go on."""
-    return 0 if trace.ended else int(np.median(traced_requests(trace))) // 2
+    return 0 if trace.ended else int(np.median(_traced_requests(trace))) // 2
 
 
 class _Caches:
@@ -166,7 +130,7 @@ class _Caches:
 
 def _turn_cycles(trace: TracedWave, sms: int) -> float:
     """Return the cycles in which L1 looks up the lines of a request of each warp of an SM, one per cycle."""
-    requests = max(int(traced_requests(trace).sum()), 1)
+    requests = max(int(_traced_requests(trace).sum()), 1)
     warps = len(trace.used) / min(sms, trace.blocks)
     return max(warps * int(trace.used.sum()) / requests, 1.0)
 
@@ -186,7 +150,7 @@ def _wave(trace: TracedWave, sms: int) -> WaveTrace:
 # -- the whole run of a block -------------------------------------------------------------------------
 
 
-class _Row(NamedTuple):
+class _RowTraffic(NamedTuple):
     """Traffic of one PTX row.
 
     Attributes
@@ -219,7 +183,7 @@ def _over_whole_run(caches: _Caches, traffic: Mapping[int, SiteTraffic]) -> dict
     return result
 
 
-def _rows(caches: _Caches, traffic: Mapping[int, SiteTraffic]) -> dict[int, _Row]:
+def _rows(caches: _Caches, traffic: Mapping[int, SiteTraffic]) -> dict[int, _RowTraffic]:
     """Return the rows that some blocks reach, simulated alone, each with its part of an L1."""
     recording, spec, last = caches.recording, caches.spec, caches.recording.waves[-1]
     first = (prod(recording.grid) - last.blocks) // 2  # block of the wave, in the grid
@@ -241,7 +205,9 @@ def _rows(caches: _Caches, traffic: Mapping[int, SiteTraffic]) -> dict[int, _Row
         kept = _sum(alone(trace, share) for trace in traces.values())
 
     return {
-        row: _Row((traffic[row], begun[row]) if row in traffic and row in begun else None, one, kept[row])
+        row: _RowTraffic(
+            (traffic[row], begun[row]) if row in traffic.keys() & begun else None, one, kept[row]
+        )
         for row, one in whole.items()
         if row in recording.accesses
     }
@@ -278,7 +244,7 @@ def _first_in_wave(wave: _Shares, begun: _Shares) -> _Shares:
     return first
 
 
-def _usual_first(rows: Iterable[_Row], shares: Callable[[SiteTraffic], _Shares]) -> _Shares:
+def _usual_first(rows: Iterable[_RowTraffic], shares: Callable[[SiteTraffic], _Shares]) -> _Shares:
     """Return how the wave serves first requests, over all rows that it reaches."""
     total: _Shares = np.zeros(3)
     for row in rows:
@@ -288,7 +254,7 @@ def _usual_first(rows: Iterable[_Row], shares: Callable[[SiteTraffic], _Shares])
     return _normalized(total) if total.any() else np.array([0.0, 0.0, 1.0])
 
 
-def _over_run(row: _Row, shares: Callable[[SiteTraffic], _Shares], usual: _Shares) -> _Shares:
+def _over_run(row: _RowTraffic, shares: Callable[[SiteTraffic], _Shares], usual: _Shares) -> _Shares:
     """Return the shares of L1, L2 and DRAM over the whole run of the wave's blocks.
 
     First requests are served as in the wave, or as `usual` if the wave has few of them. The others are served
@@ -307,7 +273,7 @@ def _over_run(row: _Row, shares: Callable[[SiteTraffic], _Shares], usual: _Share
     return _normalized(changed)
 
 
-def _with_shares(row: _Row, of_requests: _Shares, of_sectors: _Shares) -> SiteTraffic:
+def _with_shares(row: _RowTraffic, of_requests: _Shares, of_sectors: _Shares) -> SiteTraffic:
     """Return the traffic of a row, in the wave if it is reached there, with other shares of the caches."""
     one = row.begun[0] if row.begun else row.whole
     l1, l2, dram = (one.requests * of_requests).tolist()
