@@ -68,13 +68,11 @@ OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this man
 SLICE_BYTES = 512  # adjacent bytes in one slice of L2 to which several warps store
 ATOMIC_BYTES = 1024  # adjacent bytes in two slices of L2, which execute atomic operations at the same time
 JOINED = 0.15  # share of the requests of several SMs for one sector that join one in flight, out of step
-L2_RETAINED = 0.84  # share of L2 that still holds a wave's data when its warps progress independently
-# Data that take this share of L2 less than `L2_RETAINED` are all still there when they are used in the same
-# order again, and data that take so much more have all been replaced. On an H100, 8 % of 36 MiB that a launch
-# reads twice are read from DRAM again, 27 % of 40 MiB, 66 % of 44 MiB and 91 % of 48 MiB.
-L2_RETAINED_RANGE = 0.12
-# Between launches the change is steeper. By their times on an H100, 40 MiB are still there, the first of
-# these shares of its L2, and 48 MiB are not, the second.
+# Share of L2 that still holds a wave's data when its warps progress independently. On an H100, 8 % of 36 MiB
+# that a launch reads twice are read from DRAM again, 27 % of 40 MiB, 66 % of 44 MiB and 91 % of 48 MiB.
+L2_RETAINED = 0.84
+# Between launches, data up to the first of these shares of L2 are still there, and of more than the second
+# none are. By their times on an H100, 40 MiB are still there, and 48 MiB are not.
 L2_KEPT, L2_LOST = 0.8, 0.96
 # Instructions of a warp between two barriers, in most kernels to which barrier_queueing was fitted.
 SEGMENT_INSTRUCTIONS = 100
