@@ -67,7 +67,7 @@ def explore(problem: str = "") -> Explorer | View:
     --------
     >>> import gpulab
     >>> gpulab.explore("matmul")
-    No kernel of matmul was correct in this session yet. Run a cell that begins with `%%cuda matmul.K1`.
+    No kernel of matmul was correct in this session yet. Run a cell that begins with `%%cuda matmul.Ks`.
     variant  before (ms) ...
     """
     from gpulab.devices import open_device

@@ -70,7 +70,7 @@ def catalogue_table(gpu: str | Sequence[str] | None = None) -> View:
     --------
     >>> import gpulab
     >>> print(gpulab.catalogue_table(("gtx280", "h200")).text.splitlines()[2])
-    GeForce GTX 280  Tesla         1.3    30     240  1296         512    1    142     622          18
+    GeForce GTX 280  Tesla         1.3    30     240  1,296         512    1    142     622          18
     """
     keys = names() if gpu is None else (gpu,) if isinstance(gpu, str) else tuple(gpu)
     return table_view(_COLUMNS, [gpu_named(key) for key in keys], _CAPTION)
