@@ -18,7 +18,7 @@ MIN_TOLERANCE = 1e-9  # relative; a number that was typed may differ from a comp
 
 RIGHT, NOT_YET, MISSING, ANSWERED = "right", "not yet", "missing", "answered"
 OTHER_UNIT = "not yet: check the unit"
-UNIT_FACTORS = (100.0, 1e3, 1e6, 1e9, 1e12)  # of percent to a fraction, and between prefixes such as G and T
+UNIT_FACTORS = (100.0, 1e3, 1e6, 1e9, 1e12)  # wrong units: percent for a fraction, or G for T
 
 
 @dataclass(frozen=True)

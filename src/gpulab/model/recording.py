@@ -59,7 +59,7 @@ class TracedWave:
 
 @dataclass(frozen=True)
 class LaunchRecording:
-    """What the simulator recorded of a launch; it does not depend on the model's figures.
+    """What the simulator recorded of a launch, without the latencies and rates of the model.
 
     Attributes
     ----------
@@ -83,7 +83,8 @@ class LaunchRecording:
     waves : tuple of TracedWave
         The last one is evaluated. Empty for a GPU without caches.
     longer : mapping of int to TracedWave
-        Blocks of the last wave by linear index, traced for longer; empty if most warps of the wave end.
+        Blocks of the last wave by their number in it, traced for longer; empty if most warps of the wave
+        end.
     block_numbers, block_work : tuple
         The linear indices of the blocks that ran, and the warp instructions of each, by PTX.
     array_bytes : int

@@ -369,10 +369,10 @@ def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[Tr
 def _trace_longer(launch: SampledLaunch, wave: TracedWave) -> dict[int, TracedWave]:
     """Trace some blocks of a wave to their end, or for a large number of requests and instructions."""
     first = (launch.blocks - wave.blocks) // 2
-    numbers = {first + int(wave.blocks * place) for place in LONGER_TRACED}
+    numbers = sorted({int(wave.blocks * place) for place in LONGER_TRACED})
     warps = len(wave.used) // wave.blocks
     limits = max(LONGER_REQUESTS // warps, wave.requests), LONGER_INSTRUCTIONS // warps
-    return {number: _trace(launch, number, 1, *limits) for number in sorted(numbers)}
+    return {number: _trace(launch, first + number, 1, *limits) for number in numbers}
 
 
 def _trace(

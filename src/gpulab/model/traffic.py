@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ __all__ = ["launch_traffic"]
 # shows which cache has them.
 FEWEST_FIRST = 0.05
 
-_Shares = npt.NDArray[np.float64]  # of L1, L2 and DRAM
+_Shares = npt.NDArray[np.float64]  # what L1, L2 and DRAM serve of the requests or sectors
 
 
 def launch_traffic(
@@ -89,7 +88,7 @@ class _Caches:
 
     @property
     def l1_bytes(self) -> int:
-        """What an SM's shared memory leaves for L1."""
+        """Size of an SM's L1: what shared memory leaves of it, if they are the same memory."""
         size = self.architecture.l1_bytes
         if not self.architecture.l1_is_shared:
             return size
@@ -186,7 +185,6 @@ def _over_whole_run(caches: _Caches, traffic: Mapping[int, SiteTraffic]) -> dict
 def _rows(caches: _Caches, traffic: Mapping[int, SiteTraffic]) -> dict[int, _RowTraffic]:
     """Return the rows that some blocks reach, simulated alone, each with its part of an L1."""
     recording, spec, last = caches.recording, caches.spec, caches.recording.waves[-1]
-    first = (prod(recording.grid) - last.blocks) // 2  # block of the wave, in the grid
     l1_bytes = caches.l1_bytes // min(recording.residency.blocks_per_sm, -(-last.blocks // spec.sms))
     traces = recording.longer
     ample = 2 * LINE_BYTES * max(int(trace.used.sum()) for trace in traces.values())
@@ -194,7 +192,8 @@ def _rows(caches: _Caches, traffic: Mapping[int, SiteTraffic]) -> dict[int, _Row
     def alone(trace: TracedWave, l2_bytes: int, skip: int = 0) -> dict[int, SiteTraffic]:
         return caches.traffic([trace], 1, l1_bytes, l2_bytes, skip)
 
-    begun = _sum(alone(last.block(number - first), ample, _filling(last)) for number in traces)
+    filling = _filling(last)
+    begun = _sum(alone(last.block(number), ample, filling) for number in traces)
     kept = whole = _sum(alone(trace, ample) for trace in traces.values())
     # Together the blocks of the wave touch at most all arrays. If that is more than L2 holds, they replace
     # each other's data.

@@ -23,7 +23,8 @@ __all__ = ["Index", "PartialLaunch", "blocks_of_launch_that_write", "blocks_that
 
 PATTERN_PAGES = 256  # an input repeats after at least as many pages, and after at most twice as many
 SEARCH_PARTS = 16  # parts of the grid that a search runs one after the other
-MOST_INSTRUCTIONS = 3 << 27  # of warps, in a search without reduced axes; they take about 15 s
+# Most warp instructions of a launch whose whole grid is searched with all axes at full length: about 15 s.
+MOST_INSTRUCTIONS = 3 << 27
 
 Index = tuple[int, ...]  # index of an output element, in array order
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["CountedCost", "cost_of", "count_against_reference", "count_against_shipped"]
 
 SECTORS_PER_CYCLE, INSTRUCTIONS_PER_CYCLE = 4, 4
-LOCAL_ACCESSES = ("LDL", "STL")  # of machine code
+LOCAL_ACCESSES = ("LDL", "STL")  # machine instructions that access local memory
 MAX_COMMON_UNIT = 256  # points on an axis: a larger common multiple of two blocks is not used
 
 

@@ -18,7 +18,7 @@ __all__ = ["compile_loops", "compile_with_bounds", "forbidden_in_loops", "text_o
 FUNCTIONS = frozenset({"abs", "float", "int", "len", "max", "min", "prange", "range"})
 ATTRIBUTES = frozenset({"empty", "float32", "float64", "int32", "int64", "shape", "size", "zeros"})
 IMPORTED = frozenset({"numba", "numpy"})
-DECORATORS = frozenset({"njit", "prange"})  # of Numba
+DECORATORS = frozenset({"njit", "prange"})  # functions of Numba that loops may use
 
 
 def compile_loops(function: Callable[..., Any]) -> Callable[..., Any]:
