@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -84,10 +83,9 @@ def test_time_variant_on_the_simulator_is_the_modelled_time(device, k1, profile)
     assert timed.timing.provenance == profile.provenance
 
 
-def test_large_problem_takes_little_time_and_memory(device, k1, profile):
-    start, used = process_time(), device.memory.used
+def test_large_problem_takes_little_memory(device, k1, profile):
+    used = device.memory.used
     time_variant(k1, config("matmul.K1", (32, 1, 1), TILE))
-    assert process_time() - start < 5
     assert device.memory.used - used < 1 << 29
 
 
