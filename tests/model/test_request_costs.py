@@ -29,7 +29,7 @@ def access(addresses: np.ndarray, *, reads: bool = True) -> AccessSample:
 
 def launch_sample(sample: AccessSample, traffic: SiteTraffic | None = None) -> LaunchSample:
     by_site = {} if traffic is None else {SITE: traffic}
-    return LaunchSample((1, 1, 1), (32, 1, 1), 1, 32, (), {SITE: sample}, by_site, 1 << 40)
+    return LaunchSample(1, (32, 1, 1), 1, 32, (), {SITE: sample}, by_site, 1 << 40)
 
 
 def cost(addresses: np.ndarray, traffic: SiteTraffic | None = None, *, reads: bool = True) -> RequestCost:

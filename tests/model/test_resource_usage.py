@@ -43,7 +43,7 @@ def launch(
     sample = AccessSample("global", True, 4, runs, np.array([0xFFFFFFFF], np.uint32), addresses)
     code = (CodeBlock((Operation("integer"),), blocks * warps), CodeBlock(tuple(steps), runs, 1))
     options = {"traffic": {SITE: TRAFFIC}, "array_bytes": 1 << 40} | more
-    return LaunchSample((blocks, 1, 1), (32 * warps, 1, 1), resident, 32, code, {SITE: sample}, **options)  # type: ignore[arg-type]
+    return LaunchSample(blocks, (32 * warps, 1, 1), resident, 32, code, {SITE: sample}, **options)  # type: ignore[arg-type]
 
 
 def work(sample: LaunchSample) -> Work:
@@ -160,7 +160,7 @@ def updates(
     masks = np.full(6, 0xFFFFFFFF, np.uint32)
     sample = AccessSample("global", reads, 4, 60.0, masks, addresses.astype(np.int64), changes, floating)
     code = (CodeBlock((Operation("load" if changes else "store", (), ("a",), SITE),), 60.0),)
-    traced = LaunchSample((6, 1, 1), (32, 1, 1), 1, 32, code, {SITE: sample}, array_bytes=1 << 40)
+    traced = LaunchSample(6, (32, 1, 1), 1, 32, code, {SITE: sample}, array_bytes=1 << 40)
     return work(replace(traced, combined=frozenset({SITE} if combined else ()))).atomic_cycles
 
 

@@ -10,21 +10,30 @@ import numpy.typing as npt
 
 __all__ = ["schedule_stretch"]
 
+AT_ONCE = 4096  # blocks whose nearest sampled block is searched at once
+FLAT_AXIS = 0.1  # weight of an axis along which the work does not change, relative to the steepest axis
 LONGEST_SCHEDULE = 32  # waves; in a longer launch, the blocks that end last take a small part of the time
 
 
 def schedule_stretch(
-    blocks: int, numbers: Sequence[int], work: Sequence[int], sms: int, resident: int
+    grid: tuple[int, int, int],
+    blocks: npt.NDArray[np.int64],
+    numbers: Sequence[int],
+    work: Sequence[int],
+    sms: int,
+    resident: int,
 ) -> tuple[float, float]:
     """Return how much longer a launch takes than one whose blocks all have the mean work, at least 1.
 
     Parameters
     ----------
-    blocks : int
-        Blocks of the grid.
+    grid : tuple of int
+        Blocks of the grid on each axis.
+    blocks : array of int
+        Linear indices of the blocks with work, in ascending order.
     numbers, work : sequence of int
-        Linear indices of some blocks, in ascending order, and the work of each. Other blocks have
-        the work of the nearest of these.
+        Linear indices of some of these blocks, and the work of each. Other blocks have the work of
+        the nearest of these.
     sms, resident : int
         SMs of the GPU, and blocks that each holds at once.
 
@@ -34,18 +43,41 @@ def schedule_stretch(
         Stretch of the longest chain of blocks that run one after the other, and of the busiest SM.
     """
     slots = sms * resident
-    if min(work) == max(work) or blocks > LONGEST_SCHEDULE * slots:
+    if min(work) == max(work) or len(blocks) > LONGEST_SCHEDULE * slots:
         return 1.0, 1.0
-    at = np.asarray(numbers)
-    each = np.asarray(work, float)[np.searchsorted((at[1:] + at[:-1]) / 2, np.arange(blocks))]
+    sampled = np.asarray(work, float)
+    each = sampled[_nearest(_places(grid, np.asarray(numbers)), sampled, _places(grid, blocks))]
     mean = float(each.mean())
     # Short blocks, at the boundary of a problem, are too few to let the others begin earlier.
     chain, busiest = (
-        max(_last_end(each, servers, together) / (-(-blocks // servers) * mean), 1.0)
+        max(_last_end(each, servers, together) / (-(-len(blocks) // servers) * mean), 1.0)
         # The blocks of an SM share it: for its units it is one server that executes them one after the other.
         for servers, together in ((slots, 1), (sms, resident))
     )
     return chain, busiest
+
+
+def _places(grid: tuple[int, int, int], blocks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return the coordinates of blocks as fractions of the grid, an array of shape (blocks, 3)."""
+    z, y, x = np.unravel_index(blocks, grid[::-1])
+    places: npt.NDArray[np.float64] = np.stack([x, y, z], axis=1) / np.array(grid)
+    return places
+
+
+def _nearest(
+    places: npt.NDArray[np.float64], work: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]
+) -> npt.NDArray[np.int64]:
+    """Return the index of the nearest place to each wanted one.
+
+    Distances along an axis count the more, the more the work at the places changes along it.
+    """
+    slopes = np.abs(np.linalg.lstsq(np.c_[places, np.ones(len(places))], work)[0][:3])
+    scale = slopes / (slopes.max() or 1.0) + FLAT_AXIS
+    nearest = [
+        ((scale * (part[:, None] - places)) ** 2).sum(axis=2).argmin(axis=1)
+        for part in np.array_split(wanted, -(-len(wanted) // AT_ONCE))
+    ]
+    return np.concatenate(nearest)
 
 
 def _last_end(work: npt.NDArray[np.float64], servers: int, together: int) -> float:

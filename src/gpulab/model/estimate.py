@@ -15,6 +15,10 @@ __all__ = ["Estimate", "Work", "estimate", "explain_bound"]
 # that takes half as long adds nothing. Fitted to the published times of the Tesla T10.
 SHARPNESS = 16.0
 
+# Cycles from the start of a block without work to its end. On an H100, an SM executes one such block of 1,024
+# threads, of which it holds two, in 262 cycles.
+IDLE_BLOCK_CYCLES = 94
+
 STEPS = 50  # of the bisection that solves for the time; its error is 2**-50 of the time
 
 DESCRIPTIONS = {
@@ -43,7 +47,7 @@ class Work:
     Attributes
     ----------
     blocks : int
-        Blocks of the grid.
+        Blocks of the grid with work.
     resident : int
         Blocks that an SM holds at once.
     warps : int
@@ -66,6 +70,8 @@ class Work:
         Share of the waits of a warp that are barriers.
     longest_chain, busiest_sm : float
         Work of the longest chain of blocks, and of the busiest SM, divided by those of equal blocks.
+    idle_blocks : int
+        Other blocks of the grid, which end at once.
     """
 
     blocks: int
@@ -82,6 +88,7 @@ class Work:
     barrier_share: float = 0.0
     longest_chain: float = 1.0
     busiest_sm: float = 1.0
+    idle_blocks: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,8 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
       last block begins when all others have begun; later, an SM starts a block some time after another one
       has ended.
 
-    and a wave takes about as long as the largest of these.
+    and a wave takes about as long as the largest of these. Blocks without work run in the room that the last
+    wave leaves, and after it.
     """
     clock = spec.boost_clock_mhz * 1e3  # cycles per millisecond
     capacity = spec.sms * work.resident
@@ -166,9 +174,13 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     ]
 
     launch_ms = architecture.launch_us / 1e3
-    time_ms = launch_ms + sum(count * wave_ms for count, (_, wave_ms) in waves)
+    idle_cycles = max(architecture.block_cycles, (later + IDLE_BLOCK_CYCLES) / work.resident)
+    idle_ms = work.idle_blocks / spec.sms * idle_cycles / clock
+    beside_ms = (1 - remainder / capacity) * waves[-1][1][1]
+    time_ms = launch_ms + sum(count * wave_ms for count, (_, wave_ms) in waves) + max(idle_ms - beside_ms, 0)
     first_parts, _ = waves[0][1]
     terms = {name: sum(count * parts[name] for count, (parts, _) in waves) for name in first_parts}
+    terms["blocks"] += idle_ms
     bound = max(terms, key=lambda name: terms[name])
     return Estimate(time_ms, terms | {"launch": launch_ms}, bound)
 

@@ -29,10 +29,10 @@ from gpulab.model.sampling import (
     launch_sample,
     prepare_sampling,
     record_launch,
+    with_work_found,
 )
 from gpulab.model.unrolling import without_unrolling
 from gpulab.problems.base import Shape, no_values
-from gpulab.profiling.counts.block_sampling import sample_blocks
 from gpulab.profiling.counts.counters import record_samples
 from gpulab.profiling.counts.metrics import Counters
 from gpulab.provenance import Provenance
@@ -223,10 +223,10 @@ def _with_loops_of(spec: GpuSpec, kernel: RecordableKernel, config: KernelConfig
 
 
 def _middle_block(launch: SampledLaunch) -> Counters:
-    """Return the counters of the block in the middle of the grid, scaled to all blocks."""
-    middle = sample_blocks(launch.grid, 1)
+    """Return the counters of the middle one of the blocks with work, scaled to all of them."""
+    middle = with_work_found(launch).spread(1)
     recorded = record_samples(
-        launch.kernel, launch.grid, launch.block, launch.args, launch.shared_mem, middle
+        launch.kernel, launch.grid, launch.block, launch.args, launch.shared_mem, [middle]
     )
     return recorded.counters
 

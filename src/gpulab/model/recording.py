@@ -25,7 +25,7 @@ __all__ = ["LaunchRecording", "TracedWave"]
 
 @dataclass(frozen=True)
 class TracedWave:
-    """The requests of the warps of consecutive blocks, from the beginning of each warp.
+    """The requests of the warps of some blocks, from the beginning of each warp.
 
     Attributes
     ----------
@@ -93,6 +93,8 @@ class LaunchRecording:
         The blocks that ran.
     other_bytes : int
         Size of the other data that pass through L2 before each launch.
+    working : array of int or None
+        Linear indices of the blocks with work, in ascending order; None if all blocks have work.
     """
 
     grid: tuple[int, int, int]
@@ -112,6 +114,12 @@ class LaunchRecording:
     description: str
     other_bytes: int = 0
     longer: Mapping[int, TracedWave] = field(default_factory=dict)
+    working: npt.NDArray[np.int64] | None = None
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks with work."""
+        return prod(self.grid) if self.working is None else len(self.working)
 
     @property
     def code(self) -> tuple[CodeBlock, ...]:

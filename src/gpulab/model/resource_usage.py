@@ -138,7 +138,9 @@ class LaunchSample:
 
     Attributes
     ----------
-    grid, block : tuple of int
+    blocks, idle_blocks : int
+        Blocks with work, and blocks that end at once.
+    block : tuple of int
     resident : int
         Blocks that an SM of the modelled GPU holds.
     registers : int
@@ -167,7 +169,7 @@ class LaunchSample:
         True if L2 has no data of an earlier launch.
     """
 
-    grid: tuple[int, int, int]
+    blocks: int
     block: tuple[int, int, int]
     resident: int
     registers: int
@@ -184,6 +186,7 @@ class LaunchSample:
     shares: Mapping[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     separate: Mapping[int, SiteTraffic] = field(default_factory=dict)
     cold: bool = False
+    idle_blocks: int = 0
 
     def loads(self, site: int) -> bool:
         """Return True if the site is known and only reads."""
@@ -327,7 +330,7 @@ def out_of_step_traffic(sample: LaunchSample, missing: float, joined: float = 0.
 
 def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Work:
     """Return the work of a launch with the sample's cache traffic."""
-    blocks, warps = prod(sample.grid), spec.warps(prod(sample.block))
+    blocks, warps = sample.blocks, spec.warps(prod(sample.block))
     costs = request_costs(sample, spec, architecture)
     clock = spec.boost_clock_mhz / 1e3  # cycles per nanosecond
     runs, requests = runs_by_site(sample.code), sample.requests
@@ -389,6 +392,7 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
 
     return Work(
         blocks=blocks,
+        idle_blocks=sample.idle_blocks,
         resident=sample.resident,
         warps=warps,
         warp_cycles=alone * sample.imbalance + (warps - 1) * turn * exposed,
@@ -485,7 +489,7 @@ def _shared_store_cycles(sample: LaunchSample, spec: GpuSpec, time_cycles: float
         for piece, (operations, touched) in pieces.items():
             stores[piece] += operations
             sectors[piece] = max(sectors[piece], touched)
-    sms = min(prod(sample.grid), spec.sms)
+    sms = min(sample.blocks, spec.sms)
     return max(
         (
             SHARED_STORE_CYCLES * count * exp(-JOINING_CYCLES * count / (sms * sectors[piece]) / time_cycles)

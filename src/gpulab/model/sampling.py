@@ -8,7 +8,7 @@ their first requests go through its simulated caches.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ __all__ = [
     "launch_sample",
     "prepare_sampling",
     "record_launch",
+    "with_work_found",
 ]
 
 # Some blocks run to their end. Approximate number of warp instructions that they execute together, and the
@@ -57,13 +58,17 @@ TRACED_INSTRUCTIONS, INSTRUCTIONS_PER_REQUEST = 1200, 5
 LONGER_TRACED = 1 / 6, 3 / 6, 5 / 6
 LONGER_REQUESTS, LONGER_INSTRUCTIONS = 1 << 16, 1 << 22
 FEWEST_WAVES, MOST_WAVES = 2, 8  # of short blocks, traced before the wave that is evaluated
+# If the block in the middle of the grid has no work, about this many blocks are searched for work: whether
+# they make a request to global memory, or execute more than a number of instructions.
+SEARCHED_BLOCKS, IDLE_INSTRUCTIONS = 1 << 15, 100
 
 
 @dataclass(frozen=True)
 class SampledLaunch:
     """A launch on the simulator whose blocks are sampled.
 
-    The arguments belong to the sample; the sampled blocks write to them.
+    The arguments belong to the sample; the sampled blocks write to them. `working` has the linear indices of
+    the blocks with work, or is None if all of them have work.
     """
 
     kernel: RecordableKernel
@@ -71,10 +76,25 @@ class SampledLaunch:
     block: tuple[int, int, int]
     args: Sequence[Any]
     shared_mem: int = 0
+    working: npt.NDArray[np.int64] | None = None
 
     @property
     def blocks(self) -> int:
-        return prod(self.grid)
+        """The number of blocks with work."""
+        return prod(self.grid) if self.working is None else len(self.working)
+
+    def consecutive(self, first: int, count: int) -> npt.NDArray[np.int64]:
+        """Return the linear indices of blocks with work that follow each other."""
+        numbers = np.arange(first, first + count)
+        return numbers if self.working is None else self.working[numbers]
+
+    def spread(self, count: int) -> BlockSample:
+        """Return about `count` blocks with work, spread evenly."""
+        if self.working is None:
+            (sample,) = sample_blocks(self.grid, count)
+            return sample
+        (sample,) = sample_blocks((len(self.working), 1, 1), count)
+        return replace(sample, numbers=self.working[sample.numbers])
 
     @property
     def threads(self) -> int:
@@ -94,10 +114,28 @@ class SampledLaunch:
         return size
 
 
+def with_work_found(launch: SampledLaunch) -> SampledLaunch:
+    """Return a launch with its blocks that have work, if that in the middle of the grid has none.
+
+    Such a grid is often far larger than the problem. Of a very large grid, only some blocks run, at equal
+    distances; each then represents those up to the next one.
+    """
+    (middle,) = sample_blocks(launch.grid, 1)
+    if _have_work(launch, middle.numbers).any():
+        return launch
+    blocks = prod(launch.grid)
+    step = -(-blocks // SEARCHED_BLOCKS)
+    searched = np.arange(0, blocks, step)
+    found = searched[_have_work(launch, searched)]
+    working = (found[:, None] + np.arange(step)).ravel()
+    return replace(launch, working=working[working < blocks]) if len(found) else launch
+
+
 def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
     """Run the samples of a launch. Raise `UsageError` if no block fits on an SM of the GPU."""
     kernel = launch.kernel
     code = _machine_code(kernel, spec)
+    launch = with_work_found(launch)
     blocks, recorder, work = _sample_blocks(launch)
     # There is no assembler for compute capability 1.x any more, so its registers are estimated from PTX.
     old = spec.compute_capability < (2, 0)
@@ -111,7 +149,8 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
     traces = _trace_waves(launch, spec, residency.blocks_per_sm)
     longer = _trace_longer(launch, traces[-1]) if traces and not traces[-1].ended else {}
 
-    description = f"{len(blocks.numbers):,} of {launch.blocks:,} blocks to their end"
+    with_work = "" if launch.working is None else " with work"
+    description = f"{len(blocks.numbers):,} of {launch.blocks:,} blocks{with_work} to their end"
     if traces:
         traced = sum(wave.blocks for wave in traces)
         description += f", the first {traces[-1].requests} requests of each warp of {traced:,} blocks"
@@ -135,6 +174,7 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
         array_bytes=sum(arrays.values()),
         description=description,
         longer=longer,
+        working=launch.working,
     )
 
 
@@ -142,13 +182,15 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
     """Return the input of the model: a recording, with its requests sent through the simulated caches."""
     code = recording.code
     resident = recording.residency.blocks_per_sm
-    blocks = prod(recording.grid)
+    blocks = recording.blocks
     drifts = bool(recording.waves) and not recording.waves[-1].ended and blocks > 2 * spec.sms * resident
+    working = np.arange(blocks) if recording.working is None else recording.working
     chain, busiest = schedule_stretch(
-        blocks, recording.block_numbers, recording.block_work, spec.sms, resident
+        recording.grid, working, recording.block_numbers, recording.block_work, spec.sms, resident
     )
     return LaunchSample(
-        grid=recording.grid,
+        blocks=blocks,
+        idle_blocks=prod(recording.grid) - blocks,
         block=recording.block,
         resident=resident,
         registers=recording.registers,
@@ -239,6 +281,16 @@ def _machine_code(kernel: RecordableKernel, spec: GpuSpec) -> MachineCode | None
     return machine_code(kernel.program, kernel.name)
 
 
+def _have_work(launch: SampledLaunch, blocks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return for each block, given by its linear index, whether it has more to do than to end."""
+    from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder, Wave
+
+    trace = launch.run(TraceRecorder(Wave(blocks, 1, IDLE_INSTRUCTIONS)), blocks)
+    warps = np.logical_or(trace.used > 0, ~trace.ended).reshape(len(blocks), -1)
+    working: npt.NDArray[np.bool_] = np.logical_or.reduce(warps, axis=1)
+    return working
+
+
 def _sample_blocks(launch: SampledLaunch) -> tuple[BlockSample, TraceRecorder, tuple[int, ...]]:
     """Run some blocks to their end. Return them, the recorder, and the instructions of each block.
 
@@ -257,8 +309,7 @@ def _sample_blocks(launch: SampledLaunch) -> tuple[BlockSample, TraceRecorder, t
                 recorders[number] = launch.run(TraceRecorder(), np.array([number]))
         return [int(recorders[number].blocks()[:, 0] @ lengths) for number in sample.numbers.tolist()]
 
-    (middle,) = sample_blocks(launch.grid, 1)
-    (instructions,) = run(middle)
+    (instructions,) = run(launch.spread(1))
     sample = _blocks_of_about(launch, instructions, *SAMPLED_EQUAL)
     work = run(sample)
     if min(work) < max(work):
@@ -272,12 +323,7 @@ def _sample_blocks(launch: SampledLaunch) -> tuple[BlockSample, TraceRecorder, t
 
 def _blocks_of_about(launch: SampledLaunch, each: int, instructions: int, most: int) -> BlockSample:
     """Return at most `most` blocks, which execute about `instructions` if every block executes `each`."""
-    count = min(instructions // max(each, 1), most)
-    if count < FEWEST_BLOCKS < launch.blocks:
-        numbers = (2 * np.arange(FEWEST_BLOCKS) + 1) * launch.blocks // (2 * FEWEST_BLOCKS)
-        return BlockSample(numbers, launch.blocks / FEWEST_BLOCKS)
-    (sample,) = sample_blocks(launch.grid, max(count, 1))
-    return sample
+    return launch.spread(max(min(instructions // max(each, 1), most), FEWEST_BLOCKS))
 
 
 def _executed(
@@ -357,13 +403,14 @@ def _trace_waves(launch: SampledLaunch, spec: GpuSpec, resident: int) -> list[Tr
     per_warp = TRACED_REQUESTS // (blocks * spec.warps(launch.threads))
     requests = int(np.clip(per_warp, FEWEST_REQUESTS, MOST_REQUESTS))
 
-    last = _trace(launch, first, blocks, requests)
+    last = _trace(launch, launch.consecutive(first, blocks), requests)
     if not last.ended:
         return [last]
     # The evaluated requests begin with the blocks, so the data that earlier blocks left in L2 matters.
     waves = int(np.clip(TRACED_REQUESTS // max(int(last.used.sum()), 1), FEWEST_WAVES, MOST_WAVES))
     starts = [first - n * blocks for n in range(waves, 0, -1) if first >= n * blocks]
-    return [*(_trace(launch, start, blocks, requests) for start in starts), last]
+    earlier = [_trace(launch, launch.consecutive(start, blocks), requests) for start in starts]
+    return [*earlier, last]
 
 
 def _trace_longer(launch: SampledLaunch, wave: TracedWave) -> dict[int, TracedWave]:
@@ -372,22 +419,22 @@ def _trace_longer(launch: SampledLaunch, wave: TracedWave) -> dict[int, TracedWa
     numbers = sorted({int(wave.blocks * place) for place in LONGER_TRACED})
     warps = len(wave.used) // wave.blocks
     limits = max(LONGER_REQUESTS // warps, wave.requests), LONGER_INSTRUCTIONS // warps
-    return {number: _trace(launch, first + number, 1, *limits) for number in numbers}
+    return {number: _trace(launch, launch.consecutive(first + number, 1), *limits) for number in numbers}
 
 
 def _trace(
-    launch: SampledLaunch, first: int, blocks: int, requests: int, most_instructions: int = 0
+    launch: SampledLaunch, blocks: npt.NDArray[np.int64], requests: int, most_instructions: int = 0
 ) -> TracedWave:
+    """Trace blocks, given by their linear indices."""
     from gpulab.simt.instrument.trace.trace_recorder import TraceRecorder, Wave
 
     instructions = max(TRACED_INSTRUCTIONS, INSTRUCTIONS_PER_REQUEST * requests, most_instructions)
-    wave = Wave(first, blocks, requests, instructions)
-    trace = launch.run(TraceRecorder(wave), np.arange(first, first + blocks))
+    trace = launch.run(TraceRecorder(Wave(blocks, requests, instructions)), blocks)
     flow = launch.kernel.flow
     return TracedWave(
         words=np.ascontiguousarray(trace.words[:, : max(int(trace.used.max()), 1)]),
         used=trace.used.copy(),
-        blocks=blocks,
+        blocks=len(blocks),
         requests=requests,
         ended=bool(trace.ended.mean() > 0.5),
         sites=tuple(

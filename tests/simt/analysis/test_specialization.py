@@ -116,7 +116,7 @@ def traced(body: str, block: Block, number: int) -> tuple[TraceRecorder, TraceRe
         device.zeros(SIZE),
         device.asarray(rng.integers(0, 1000, SIZE, np.int32)),
     ]
-    recorders = TraceRecorder(), TraceRecorder(Wave(1, 2, 400, 100_000))
+    recorders = TraceRecorder(), TraceRecorder(Wave(np.arange(1, 3), 400, 100_000))
     shared = 4 * int(np.prod(block)) if "extern" in body else 0
     for recorder, order in zip(recorders, (None, np.arange(1, 3)), strict=True):
         recorder.cores = 1

@@ -101,7 +101,7 @@ def traced(body: str) -> Traced:
         device.asarray(rng.random(THREADS, np.float32)),
         device.asarray(rng.integers(0, 1000, THREADS, np.int32)),
     ]
-    recorders = TraceRecorder(), TraceRecorder(Wave(2, 4, 1000, 100_000))
+    recorders = TraceRecorder(), TraceRecorder(Wave(np.arange(2, 6), 1000, 100_000))
     printed = ""
     wave = np.arange(2, 6)
     for recorder, order in zip(recorders, (None, wave), strict=True):
@@ -201,7 +201,7 @@ def test_traced_request_has_its_lines_and_sectors(stride: int, offset: int, lane
     assert isinstance(device, SimulatedDevice)
     kernel = device.compile(ROW.replace("OFFSET", str(offset)).replace("STRIDE", str(stride)), "k")
     a, out = device.zeros(1 << 14, np.uint8), device.zeros(1 << 14, np.uint8)
-    tracing = TraceRecorder(Wave(0, 1, 100, 10_000))
+    tracing = TraceRecorder(Wave(np.arange(1), 100, 10_000))
     kernel.record(tracing, (1, 1, 1), (64, 1, 1), (a, out, np.int32(lanes)))
     for warp in range(2):
         threads = range(32 * warp, min(32 * warp + 32, lanes))
@@ -225,6 +225,6 @@ def test_addresses_beyond_the_bits_of_a_traced_line() -> None:
     while (a := device.zeros(64, np.uint8)).allocation.address < 128 * LINES:
         pass
     out = device.zeros(1 << 14, np.uint8)
-    tracing = TraceRecorder(Wave(0, 1, 100, 10_000))
+    tracing = TraceRecorder(Wave(np.arange(1), 100, 10_000))
     kernel.record(tracing, (1, 1, 1), (64, 1, 1), (a, out, np.int32(40)))
     assert tracing.used.tolist() == [1 + 32, 1 + 8]

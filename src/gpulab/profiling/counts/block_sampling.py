@@ -15,6 +15,7 @@ FEWEST_BLOCKS = 32  # smallest sample of a position, if the grid has as many blo
 # Steps on the three axes, as fractions of the grid: powers of the reciprocal of the root of x**4 = x + 1, the
 # golden ratio's counterpart in three dimensions. Such points cover a grid of any width evenly.
 STEPS = (0.8191725, 0.6710436, 0.5497005)
+GOLDEN = 0.6180340  # step of the place within a stratum
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,22 @@ def sample_blocks(
 
 
 def _spread(grid: tuple[int, int, int], count: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of `count` blocks, spread evenly; fewer if some of them coincide."""
-    if count == 1:
-        x, y, z = (np.array([size // 2], np.int64) for size in grid)
-    else:
-        steps = np.arange(count)
-        x, y, z = (
-            ((0.5 + steps * step) % 1 * size).astype(np.int64) for step, size in zip(STEPS, grid, strict=True)
-        )
+    """Return the numbers of `count` blocks, spread evenly; fewer if some of them coincide.
+
+    Each axis is divided into as many strata as there are blocks, and each stratum has one block (a Latin
+    hypercube). Even a few blocks then represent work that increases along an axis. The place within
+    a stratum varies, because work may be periodic.
+    """
+    steps = np.arange(count)
+    within = _multiples(steps, GOLDEN)
+    x, y, z = (
+        ((np.argsort(np.argsort(_multiples(steps, step))) + within) / count * size).astype(np.int64)
+        for step, size in zip(STEPS, grid, strict=True)
+    )
     return np.unique((z * grid[1] + y) * grid[0] + x)
+
+
+def _multiples(steps: npt.NDArray[np.int64], step: float) -> npt.NDArray[np.float64]:
+    """Return points between 0 and 1 at multiples of a step from the middle, modulo 1."""
+    points: npt.NDArray[np.float64] = np.mod(0.5 + steps * step, 1)
+    return points

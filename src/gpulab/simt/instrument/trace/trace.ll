@@ -54,19 +54,28 @@ done:
   ret ptr null
 }
 
+; Return the index of a warp among the traced ones.
+define internal i64 @sim_traced_warp(ptr %ctx, i32 %warp, ptr %counters) alwaysinline {
+  %block = call i64 @get(ptr %ctx, i64 ${block})
+  %places.i = call i64 @get(ptr %counters, i64 $PLACES)
+  %places = inttoptr i64 %places.i to ptr
+  %place.p = getelementptr i32, ptr %places, i64 %block
+  %place.32 = load i32, ptr %place.p
+  %place = zext i32 %place.32 to i64
+  %warps.32 = load i32, ptr @warp_count
+  %warps = zext i32 %warps.32 to i64
+  %warp64 = zext i32 %warp to i64
+  %of.block = mul i64 %place, %warps
+  %index = add i64 %of.block, %warp64
+  ret i64 %index
+}
+
 ; Record the lines of 128 bytes of a request to global memory, each with its requested sectors. stride is that of
 ; a row of 32 active lanes without gaps between their sectors, or -1 if each lane has its own address. Return false
 ; if the warp has recorded the requested amount.
 define internal i1 @sim_trace(ptr %ctx, i32 %warp, ptr %counters, i64 %site, ptr %addresses, i32 %mask, i64 %stores, i64 %stride) noinline {
 entry:
-  %block = call i64 @get(ptr %ctx, i64 ${block})
-  %first.block = call i64 @get(ptr %counters, i64 $FIRST_BLOCK)
-  %number = sub i64 %block, %first.block
-  %warps.32 = load i32, ptr @warp_count
-  %warps = zext i32 %warps.32 to i64
-  %warp64 = zext i32 %warp to i64
-  %of.block = mul i64 %number, %warps
-  %index = add i64 %of.block, %warp64
+  %index = call i64 @sim_traced_warp(ptr %ctx, i32 %warp, ptr %counters)
   %states.i = call i64 @get(ptr %counters, i64 $STATES)
   %state.offset = mul i64 %index, $STATE_BYTES
   %state.i = add i64 %states.i, %state.offset
@@ -267,14 +276,7 @@ on:
 
 ; Count instructions of a warp. Return false if it has executed the requested number.
 define internal i1 @sim_count_instructions(ptr %ctx, i32 %warp, ptr %counters, i64 %cost) noinline {
-  %block = call i64 @get(ptr %ctx, i64 ${block})
-  %first.block = call i64 @get(ptr %counters, i64 $FIRST_BLOCK)
-  %number = sub i64 %block, %first.block
-  %warps.32 = load i32, ptr @warp_count
-  %warps = zext i32 %warps.32 to i64
-  %warp64 = zext i32 %warp to i64
-  %of.block = mul i64 %number, %warps
-  %index = add i64 %of.block, %warp64
+  %index = call i64 @sim_traced_warp(ptr %ctx, i32 %warp, ptr %counters)
   %states.i = call i64 @get(ptr %counters, i64 $STATES)
   %state.offset = mul i64 %index, $STATE_BYTES
   %state.i = add i64 %states.i, %state.offset

@@ -37,7 +37,7 @@ SAMPLES_PER_SITE = 48  # sampled requests of a site, for each worker
 # Byte offsets and sizes that generated code, trace.ll and the recorder share. The offsets up to SAMPLES are
 # those of the fields in a worker's head, which are set before a launch.
 LAYOUT = {
-    "FIRST_BLOCK": 8,  # linear number of the first block of the wave
+    "PLACES": 8,  # address of the blocks' places in the wave: 4 bytes for each block of the grid
     "STATES": 16,  # address of the states of the wave's warps, or 0 in the counting mode
     "WORDS": 24,  # address of the warps' traced lines
     "CAPACITY": 32,  # words for each warp

@@ -24,20 +24,17 @@ LINES_PER_REQUEST = 5  # of a warp whose lanes access 16 bytes each, not aligned
 
 @dataclass(frozen=True)
 class Wave:
-    """Consecutive blocks that are traced.
+    """Blocks that are traced.
 
     Attributes
     ----------
-    first : int
-        Linear number of the first block in the grid.
-    blocks : int
-        Number of blocks.
+    blocks : array of int
+        Linear indices of the blocks in the grid, in ascending order.
     requests, instructions : int
         Largest number of requests and instructions of each warp.
     """
 
-    first: int
-    blocks: int
+    blocks: npt.NDArray[np.int64]
     requests: int
     instructions: int
 
@@ -86,11 +83,15 @@ class TraceRecorder(CounterRecorder):
 
     def prepare(self, native: NativeKernel, shared_bytes: int, params: bytes) -> None:
         super().prepare(native, shared_bytes, params)
-        wave = self.wave or Wave(0, 0, 0, 0)
-        self.warps = wave.blocks * native.warps
+        wave = self.wave or Wave(np.zeros(0, np.int64), 0, 0)
+        self.warps = len(wave.blocks) * native.warps
         self.capacity = LINES_PER_REQUEST * wave.requests + 32
         self.words = np.empty((self.warps, self.capacity), np.uint64)
         self.states = np.zeros((self.warps, LAYOUT["STATE_BYTES"] // 8), np.int64)
+        if self.wave is not None:
+            beyond = wave.blocks - wave.blocks[0]
+            self.places = np.empty(beyond[-1] + 1, np.int32)
+            self.places[beyond] = np.arange(len(beyond))
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         return Recorder.table(self, memory)
@@ -117,9 +118,10 @@ class TraceRecorder(CounterRecorder):
         head = fresh.view(np.int64)
         if self.wave is not None:
             settings = {
-                "FIRST_BLOCK": self.wave.first, "STATES": self.states.ctypes.data,
-                "WORDS": self.words.ctypes.data, "CAPACITY": self.capacity, "REQUESTS": self.wave.requests,
-                "INSTRUCTIONS": self.wave.instructions,
+                # Only the part of this table from the first traced block to the last is there.
+                "PLACES": self.places.ctypes.data - self.places.itemsize * int(self.wave.blocks[0]),
+                "STATES": self.states.ctypes.data, "WORDS": self.words.ctypes.data, "CAPACITY": self.capacity,
+                "REQUESTS": self.wave.requests, "INSTRUCTIONS": self.wave.instructions,
             }  # fmt: skip
             for name, value in settings.items():
                 head[LAYOUT[name] // 8] = value
