@@ -31,7 +31,7 @@ __all__ = ["MachineFlow"]
 # Machine instructions that are executed by exactly the threads that the PTX sends there (rule 4).
 ANCHORS = frozenset(
     ("LD", "LDG", "LDS", "LDL", "LDSM", "LDGSTS", "ST", "STG", "STS", "STL", "BAR", "ATOM", "ATOMG", "ATOMS")
-) | frozenset(("RED", "REDG", "SHFL", "VOTE", "MATCH", "MEMBAR", "HMMA", "NANOSLEEP"))
+) | frozenset(("RED", "REDG", "SHFL", "VOTE", "MATCH", "MEMBAR", "HMMA", "NANOSLEEP", "SYNCS"))
 # PTX instructions that the assembler turns into a sequence with predicates of its own.
 SEQUENCES = ("div.", "rem.", "sqrt.", "rsqrt.", "rcp.", "ex2.", "lg2.", "sin.", "cos.", "tanh.", "cvt.")
 ENDS = ("EXIT", "RET", "BPT", "KILL")
@@ -313,6 +313,8 @@ class MachineFlow:
         warps, threads = self.warps[block.number], self.threads[block.number]
         if instruction.offset <= self._last_syncs[block.number]:
             warps = self._arriving_warps(block)
+        if _takes_turns(block):  # each active lane has a turn, in which all of them execute the block
+            warps, threads = threads, threads * threads // max(warps, 1)
         return warps, threads, min(max(self._threads_on(block, instruction, threads), 0), threads)
 
     def _threads_on(self, block: MachineBlock, instruction: MachineInstruction, threads: int) -> int:
@@ -356,3 +358,11 @@ class MachineFlow:
 
 def _has_sync(block: MachineBlock) -> bool:
     return any(item.op == "BSYNC" for item in block.instructions)
+
+
+def _takes_turns(block: MachineBlock) -> bool:
+    """Return True if a block repeats until each active lane has been elected once.
+
+    An instruction on uniform registers, such as UBLKCP for a bulk copy, executes for one lane at a time.
+    """
+    return block.number in block.targets and any(item.op == "ELECT" for item in block.instructions)

@@ -47,6 +47,7 @@ from gpulab.simt.instrument.counters.loop_code import (
     count_iteration,
     count_iterations,
     innermost_loops,
+    waiting_loops,
 )
 from gpulab.simt.instrument.counters.sector_code import SectorCounter
 from gpulab.simt.instrument.counters.select_code import lanes_with_first, selections
@@ -181,7 +182,7 @@ def counted_rows(blocks: Sequence[Block]) -> list[int]:
 
 def counted_facts(blocks: Sequence[Block], loops: Iterable[int], rows: Sequence[int]) -> dict[str, Any]:
     """Return what `CounterRecorder` needs to know about a kernel."""
-    return {"blocks": len(blocks), "loops": list(loops), "rows": rows}
+    return {"blocks": len(blocks), "loops": list(loops), "rows": rows, "waits": waiting_loops(blocks)}
 
 
 INSTRUMENTATIONS["counters"] = CounterInstrumentation

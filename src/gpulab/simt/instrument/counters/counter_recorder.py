@@ -221,10 +221,16 @@ class CounterRecorder(Recorder):
         return self._forms.get(access.row, (access.size, 0))
 
     def blocks(self) -> npt.NDArray[np.int64]:
-        """Return, for each basic block, executions by warps, their active threads, and divergent branches."""
+        """Return, for each basic block, executions by warps, their active threads, and divergent branches.
+
+        Repetitions of loops that wait for an mbarrier do not count (see `waiting_loops`).
+        """
         count = self.native.metadata["blocks"]
         words = [w.memory["recorded"][HEAD : HEAD + BLOCK_BYTES * count].view(np.int64) for w in self.workers]
-        return np.sum(words, axis=0, dtype=np.int64).reshape(count, 3)
+        counts = np.sum(words, axis=0, dtype=np.int64).reshape(count, 3)
+        for first, last, after in self.native.metadata["waits"]:
+            counts[first : last + 1, :2] -= counts[first, :2] - counts[after, :2]
+        return counts
 
     def iteration_groups(self) -> dict[int, dict[int, tuple[int, int, int, int]]]:
         """Return the groups of 2 and of 4 consecutive iterations of each innermost loop.

@@ -5,6 +5,7 @@ The assembler unrolls such loops. The counts give the executions of each copy of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from gpulab.simt.analysis.basic_blocks import Block
@@ -17,7 +18,7 @@ from gpulab.simt.instrument.counters.counter_layout import (
     population,
 )
 
-__all__ = ["GROUPS", "count_iteration", "count_iterations", "innermost_loops"]
+__all__ = ["GROUPS", "count_iteration", "count_iterations", "innermost_loops", "waiting_loops"]
 
 GROUPS = (2, 4)  # consecutive iterations
 
@@ -45,6 +46,30 @@ def innermost_loops(blocks: Sequence[Block]) -> dict[int, frozenset[int]]:
         for head, body in bodies.items()
         if not any(other != head and other in body for other in bodies)
     }
+
+
+def waiting_loops(blocks: Sequence[Block]) -> list[tuple[int, int, int]]:
+    """Return the loops that repeat `mbarrier.try_wait` until it succeeds: first, last and next block.
+
+    A GPU suspends a warp at that instruction until the phase of the barrier is complete (PTX ISA,
+    `mbarrier.try_wait`), so that the loop hardly ever repeats. All blocks of the loop execute in each
+    repetition, and the next block is entered from this loop only.
+    """
+    entries = Counter(target for block in blocks for target in block.targets)
+    loops = []
+    for end in blocks:
+        for first in (target for target in end.targets if target <= end.number):
+            body = blocks[first : end.number + 1]
+            inside = range(first, end.number + 1)
+            leaving = [target for block in body for target in block.targets if target not in inside]
+            straight = all(
+                [target for target in block.targets if target in inside] == [block.number + 1]
+                for block in body[:-1]
+            )
+            waits = any("try_wait" in item.parts for block in body for item in block.code)
+            if waits and straight and len(leaving) == 1 and entries[leaving[0]] == 1:
+                loops.append((first, end.number, leaving[0]))
+    return loops
 
 
 def count_iterations(cg: CodegenContext, counters: str, layout: CounterLayout, block: Block) -> None:
