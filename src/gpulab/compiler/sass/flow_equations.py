@@ -87,7 +87,10 @@ class FlowGraph:
         return self._sum(self._between.get((start, end), ()), value)
 
     def add(self, equation: Equation) -> bool:
-        """Add an equation; return False, and leave the system unchanged, if it contradicts the others."""
+        """Add an equation; return False, and leave the system unchanged, if it contradicts the others.
+
+        It also contradicts them if a count would have to be negative.
+        """
         rest = self._reduce(equation)
         if not rest.coefficients:
             return abs(rest.right) < 0.5
@@ -96,9 +99,12 @@ class FlowGraph:
         rest = Equation({}).plus(rest, 1 / rest.coefficients[pivot])
         changed = {
             number: self._solved[number].plus(rest, -self._solved[number].coefficients[pivot])
-            for number in self._containing.pop(pivot, ())
+            for number in self._containing.get(pivot, ())
         }
         changed[pivot] = rest
+        if any(map(_has_no_solution, changed.values())):
+            return False
+        self._containing.pop(pivot, None)
         self._solved |= changed
         for edge in rest.coefficients.keys() - {pivot}:
             users = self._containing.setdefault(edge, set())
@@ -136,3 +142,8 @@ class FlowGraph:
 
     def _is_zero(self, equation: Equation) -> bool:
         return bool(equation.coefficients) and self.value(equation) == 0
+
+
+def _has_no_solution(equation: Equation) -> bool:
+    """Return True if an equation demands that counts, none of which is negative, have a negative sum."""
+    return equation.right < -0.5 and min(equation.coefficients.values(), default=0.0) >= 0

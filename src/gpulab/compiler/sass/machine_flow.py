@@ -120,6 +120,12 @@ class MachineFlow:
                     yield block.number
 
     def _loop_equations(self, graph: FlowGraph) -> Iterator[Equation]:
+        for head, machine in self.match.peeled.items():
+            groups = self.match.block_by_number[head].iteration_groups
+            if 2 in groups:  # the first of two or more iterations enters the loop
+                entries = graph.into(machine) - graph.edge(machine, machine)
+                yield entries.equal_to(groups[2].first_threads)
+
         for head, copies in self.match.unrolled.items():
             for machine, copy in copies.items():
                 yield graph.out(machine, copy.threads)
@@ -219,6 +225,11 @@ class MachineFlow:
             if self.threads[sync] == self.threads[branch]:
                 graph.add(graph.out(after_sync(sync)) - graph.out(after_sync(branch)))
 
+        for head, machine in match.peeled.items():
+            groups = match.block_by_number[head].iteration_groups
+            if 2 in groups:
+                entries = graph.into(machine) - graph.edge(machine, machine)
+                graph.add(entries.equal_to(groups[2].first_warps))
         for head, copies in match.unrolled.items():
             for machine, copy in copies.items():
                 graph.add(graph.out(after_sync(machine), copy.warps))

@@ -143,7 +143,32 @@ class PtxMatch:
     @cached_property
     def unrolled(self) -> Mapping[int, Mapping[int, UnrolledCopy]]:
         """The unrolled loops by first block: their machine blocks, with the copies of the body in each."""
-        loops = {}
+        return {
+            head: self._distribute(self.block_by_number[head], layout)
+            for head, layout in self._layouts.items()
+            if max(layout.values()) > 1
+        }
+
+    @cached_property
+    def peeled(self) -> Mapping[int, int]:
+        """The loops whose first iteration has machine code of its own, before the loop.
+
+        The keys are their first PTX blocks, the values the machine blocks of the other iterations.
+        """
+        found = {}
+        for head, layout in self._layouts.items():
+            repeating = [number for number in layout if number in self.code.blocks[number].targets]
+            if list(layout.values()) == [1, 1] and len(repeating) == 1:
+                [found[head]] = repeating
+        return found
+
+    @cached_property
+    def _layouts(self) -> Mapping[int, Mapping[int, int]]:
+        """The copies of the body of each innermost loop, by machine block.
+
+        Most instructions of the body have these copies; a loop without such a majority is missing.
+        """
+        found = {}
         for head, body in self.loops.items():
             layouts: Counter[tuple[tuple[int, int], ...]] = Counter()
             for member in body:
@@ -156,9 +181,9 @@ class PtxMatch:
                     )
             if layouts:
                 [(layout, count)] = layouts.most_common(1)
-                if max(copies for _, copies in layout) > 1 and 2 * count > layouts.total():
-                    loops[head] = self._distribute(self.block_by_number[head], dict(layout))
-        return loops
+                if 2 * count > layouts.total():
+                    found[head] = dict(layout)
+        return found
 
     def _copies(self, row: int) -> Counter[int]:
         """Return the machine instructions in each machine block that execute a PTX line.
