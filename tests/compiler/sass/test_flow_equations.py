@@ -42,6 +42,13 @@ def test_contradictory_equation_changes_nothing() -> None:
     assert graph.value(graph.out(3)) == 10
 
 
+def test_equation_that_makes_a_count_negative_is_refused() -> None:
+    graph = diamond()
+    assert not graph.add(graph.out(1, 11))
+    assert graph.value(graph.out(1)) is None
+    assert graph.add(graph.out(1, 10))
+
+
 def test_edge_to_a_block_that_nothing_leaves_is_zero() -> None:
     graph = FlowGraph([(0, 1), (0, 2), (1, END), (2, END)])
     graph.add(graph.out(1))

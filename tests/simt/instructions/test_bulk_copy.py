@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gpulab
+from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 from tests.simt.ptx_harness import entry, launch
 
 TILE = "\t.shared .align 16 .b8 tile[2048];\n\t.shared .align 8 .b64 bar;\n"
@@ -135,6 +136,16 @@ def test_traffic_of_a_bulk_copy_is_counted() -> None:
     copies = [access for access in counts.accesses if access.kind == "bulk copy" and access.space == "global"]
     assert sum(access.sectors for access in copies) == 960 * 16 // 32
     assert counts["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 0
+
+
+def test_waiting_for_a_bulk_copy_counts_once() -> None:
+    """A GPU suspends a warp at `mbarrier.try_wait`; the simulator repeats it until the copy has arrived."""
+    kernel, args, _, _ = run_tiles("arrive_and_wait")
+    recorder = CounterRecorder()
+    kernel.record(recorder, (3, 1, 1), (64, 1, 1), args)
+    (waits,) = {block.number for block in kernel.flow.blocks for i in block.code if "try_wait" in i.parts}
+    tiles, warps = 10, 2
+    assert recorder.blocks()[waits].tolist() == [tiles * warps, tiles * warps * 32, 0]
 
 
 def test_bulk_copies_are_traced() -> None:

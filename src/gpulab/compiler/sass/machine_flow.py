@@ -4,7 +4,8 @@
    an unknown, each block gives an equation.
 2. No thread takes the slow path of a division or square root.
 3. The copies of an unrolled loop's body share the iterations: as many as fit run in the largest copy, the
-   rest in smaller ones.
+   rest in smaller ones. If the first iteration has machine code of its own, a thread with more than one
+   enters the loop once.
 4. A load, store, barrier or shuffle is executed by exactly the threads of its PTX block. Their number is
    therefore the thread count of the machine block that contains it, unless the instruction has a predicate.
 5. What is still undetermined follows from branches that both codes have, and then from the other instructions
@@ -34,6 +35,7 @@ ANCHORS = frozenset(
 ) | frozenset(("RED", "REDG", "SHFL", "VOTE", "MATCH", "MEMBAR", "HMMA", "NANOSLEEP", "SYNCS"))
 # PTX instructions that the assembler turns into a sequence with predicates of its own.
 SEQUENCES = ("div.", "rem.", "sqrt.", "rsqrt.", "rcp.", "ex2.", "lg2.", "sin.", "cos.", "tanh.", "cvt.")
+WARP = 32
 ENDS = ("EXIT", "RET", "BPT", "KILL")
 SINK = -2  # target of the edge whose count is the number of warps that continue in a block
 
@@ -91,6 +93,8 @@ class MachineFlow:
 
         for equation in self._loop_equations(graph):
             graph.add(equation)
+        for start, end, full_warps in self._sums_of_full_warps():
+            graph.add(graph.edge(start, end, WARP * full_warps))
         graph.propagate_zeros(0)
 
         for equation, line in self._anchor_equations(graph):
@@ -119,8 +123,28 @@ class MachineFlow:
                     self.slow_rows.add(block.instructions[-1].ptx_line)
                     yield block.number
 
+    def _sums_of_full_warps(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the edges that only warps without an inactive lane take, and how many do.
+
+        Such a warp adds up what its lanes add to an element, and one lane makes the atomic operation. Not
+        more warps are taken for full than the lanes of the PTX block prove.
+        """
+        for block in self.blocks:
+            row = block.instructions[-1].ptx_line
+            if not self.match.opcode_of_row.get(row, "").startswith("atom") or len(block.targets) < 2:
+                continue
+            if not any(item.op == "VOTE" and item.ptx_line == row for item in block.instructions):
+                continue
+            origin = self.match.block_of_row[row]
+            full = max(origin.threads - (WARP - 1) * origin.warps, 0)
+            if full < (origin.threads - origin.warps) // (WARP - 1):
+                self.estimated_lines.add(block.instructions[-1].line)
+            for target in block.targets:
+                if any(i.op == "SHFL" and i.ptx_line == row for i in self.blocks[target].instructions):
+                    yield block.number, target, full
+
     def _loop_equations(self, graph: FlowGraph) -> Iterator[Equation]:
-        for head, machine in self.match.peeled.items():
+        for head, (_, machine) in self.match.peeled.items():
             groups = self.match.block_by_number[head].iteration_groups
             if 2 in groups:  # the first of two or more iterations enters the loop
                 entries = graph.into(machine) - graph.edge(machine, machine)
@@ -157,10 +181,12 @@ class MachineFlow:
 
     def _anchor_equations(self, graph: FlowGraph) -> Iterator[tuple[Equation, int]]:
         """Yield the equations of rule 4, each with its source line."""
-        for row_number, placed in self.match.machine_of_row.items():
+        for row_number, made in self.match.machine_of_row.items():
             origin = self.match.block_of_row[row_number]
             if origin.number in self.match.unrolled_blocks:
                 continue  # one wide load can replace the loads of several iterations
+            # Others prepare the operands of an operation on an mbarrier.
+            placed = [each for each in made if each[1].op == "SYNCS"] or made
             if all(item.op in ANCHORS and not item.conditional for _, item in placed):
                 # Several instructions in one block are parts of one access, so each block counts once.
                 blocks = {number for number, _ in placed}
@@ -225,16 +251,21 @@ class MachineFlow:
             if self.threads[sync] == self.threads[branch]:
                 graph.add(graph.out(after_sync(sync)) - graph.out(after_sync(branch)))
 
-        for head, machine in match.peeled.items():
-            groups = match.block_by_number[head].iteration_groups
-            if 2 in groups:
+        for head, (before, machine) in match.peeled.items():
+            origin = match.block_by_number[head]
+            both = graph.out(after_sync(before)) + graph.out(after_sync(machine))
+            graph.add(both.equal_to(origin.warps))
+            if 2 in origin.iteration_groups:
                 entries = graph.into(machine) - graph.edge(machine, machine)
-                graph.add(entries.equal_to(groups[2].first_warps))
+                graph.add(entries.equal_to(origin.iteration_groups[2].first_warps))
         for head, copies in match.unrolled.items():
             for machine, copy in copies.items():
                 graph.add(graph.out(after_sync(machine), copy.warps))
                 if self._repeats(machine, head):
                     graph.add(graph.edge(machine, machine, copy.warps - copy.first_warps))
+
+        for start, end, full_warps in self._sums_of_full_warps():
+            graph.add(graph.edge(start, end, full_warps))
 
         in_degree = Counter(target for block in match.ptx for target in dict.fromkeys(block.targets))
         for block, _, ptx_targets in match.branches:
@@ -325,7 +356,9 @@ class MachineFlow:
         if instruction.offset <= self._last_syncs[block.number]:
             warps = self._arriving_warps(block)
         if _takes_turns(block):  # each active lane has a turn, in which all of them execute the block
-            warps, threads = threads, threads * threads // max(warps, 1)
+            together = round(threads * threads / max(warps, 1))
+            by_one_lane = instruction.conditional and instruction.op != "ELECT"
+            return threads, together, threads if by_one_lane else together
         return warps, threads, min(max(self._threads_on(block, instruction, threads), 0), threads)
 
     def _threads_on(self, block: MachineBlock, instruction: MachineInstruction, threads: int) -> int:

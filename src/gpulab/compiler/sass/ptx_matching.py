@@ -150,16 +150,18 @@ class PtxMatch:
         }
 
     @cached_property
-    def peeled(self) -> Mapping[int, int]:
+    def peeled(self) -> Mapping[int, tuple[int, int]]:
         """The loops whose first iteration has machine code of its own, before the loop.
 
-        The keys are their first PTX blocks, the values the machine blocks of the other iterations.
+        The keys are their first PTX blocks, the values the machine blocks of the first iteration and of the
+        others.
         """
         found = {}
         for head, layout in self._layouts.items():
             repeating = [number for number in layout if number in self.code.blocks[number].targets]
             if list(layout.values()) == [1, 1] and len(repeating) == 1:
-                [found[head]] = repeating
+                [before] = layout.keys() - repeating
+                found[head] = before, repeating[0]
         return found
 
     @cached_property
