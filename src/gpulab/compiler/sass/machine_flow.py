@@ -144,11 +144,12 @@ class MachineFlow:
                     yield block.number, target, full
 
     def _loop_equations(self, graph: FlowGraph) -> Iterator[Equation]:
-        for head, (_, machine) in self.match.peeled.items():
-            groups = self.match.block_by_number[head].iteration_groups
-            if 2 in groups:  # the first of two or more iterations enters the loop
+        for head, (before, machine) in self.match.peeled.items():
+            origin = self.match.block_by_number[head]
+            yield (graph.out(before) + graph.out(machine)).equal_to(origin.threads)
+            if 2 in origin.iteration_groups:  # the first of two or more iterations enters the loop
                 entries = graph.into(machine) - graph.edge(machine, machine)
-                yield entries.equal_to(groups[2].first_threads)
+                yield entries.equal_to(origin.iteration_groups[2].first_threads)
 
         for head, copies in self.match.unrolled.items():
             for machine, copy in copies.items():
