@@ -80,12 +80,13 @@ on how the lanes of a warp arrive, and are not exact in every kernel. If the ass
 a loop or unrolls it on its own, the line table does not tell how often each copy runs; in most cases gpulab
 infers it from the iteration counts of the loop. The remaining cases are estimates
 (`unrolled_trip_counts` below); `Counters.caveats` then says so. A few counts are wrong without a caveat: in
-`own_trip_counts` lanes reconverge more often than gpulab counts, and lanes of a warp that call `__reduce_max_sync` with
-different masks do so one group after the other, which gpulab counts as one.
+`own_trip_counts` lanes reconverge more often than gpulab counts, and lanes of a warp that call
+`__reduce_max_sync` with different masks do so one group after the other, which gpulab counts as one.
 
-**Waits and bulk copies.** A GPU suspends a warp at `mbarrier.try_wait` until the phase of the barrier is complete, so
-gpulab counts it once for each wait, although the simulator repeats it. A bulk copy by several lanes is a loop
-over these lanes in machine code, which gpulab counts. Both were compared with Nsight Compute on an H100.
+**Waits and bulk copies.** A GPU suspends a warp at `mbarrier.try_wait` until the phase of the barrier is
+complete, so gpulab counts it once for each wait, although the simulator repeats it. A bulk copy by several
+lanes is a loop over these lanes in machine code, which gpulab counts. Both were compared with Nsight Compute
+on an H100.
 
 **Divisions and roots.** Machine code calls a subroutine for operands near the ends of the range of exponents:
 zeros, subnormal and very large numbers. Its instructions are not counted; a caveat names the lines in which a
