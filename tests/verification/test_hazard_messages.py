@@ -144,6 +144,21 @@ def test_read_before_an_update_is_named_if_the_update_computes_its_address_twice
     assert "in line 4" in finding.message
 
 
+def test_race_of_blocks_whose_reader_is_unknown_names_a_second_launch(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float s[65];
+        int t = threadIdx.x, i = blockIdx.x * 64 + t;
+        s[t] = x[i];
+        if (t == 63) s[64] = x[i + 1];
+        __syncthreads();
+        x[i] = s[t + 1];
+    }"""
+    kernel = simulator.compile(source)
+    values = simulator.asarray(np.arange(4096, dtype=np.float32))
+    (finding,) = gpulab.sanitize(kernel, 2, 64, (values,))
+    assert "use a second launch" in finding.message
+
+
 def test_of_two_asynchronous_copies_the_earlier_one_is_named(simulator: Device) -> None:
     source = """#include <cuda_pipeline.h>
     __global__ void k(float* x) {

@@ -147,8 +147,8 @@ def _find(
         hazards = [hazard for hazard in hazards if not hazard.shared]
     findings = [messages.finding(group) for group in _group_by_cause(hazards, messages)]
 
-    # After a fault or another uninitialized read, results differ for that reason. Reads of local memory that no
-    # thread writes do not exist, because the compiler replaces them.
+    # After a fault or another uninitialized read, results differ for that reason. Local memory that no thread
+    # writes is not read, because the compiler replaces such reads.
     initialized = not faults and all(hazard.before is not None for hazard in hazards)
     if initialized and recorder.wrote_local:
         findings += unwritten_local_reads(kernel, repeat, OTHER_POISON, grid3, block3)
