@@ -252,6 +252,8 @@ def test_undefined_name_like_no_other_gets_no_suggestion() -> None:
     [
         ("  __shared__ float s[blockDim.x]; a[0] = s[0];", "must be a constant"),
         ("  const float b = 1; b = 2; a[0] = b;", "cannot be assigned to"),
+        ("#define N 8\n  int N = 2; a[0] = N;", "`N` is a macro, which line 3 defines"),
+        ("#define N 8\n  auto f = [](int N) { return 1.0f; }; a[0] = f(2);", "`N` is a macro"),
         ("  a = 2.0f * a;", "use one element, such as `x[i]`"),
         ("  float i = 1; a[i] = 1;", "must be a whole number"),
         ("  a[0] = 1 / (a[1]^2);", "write a power as a product"),

@@ -82,6 +82,30 @@ def test_access_outside_a_local_array_is_reported() -> None:
     assert (finding.kind, finding.line) == ("out_of_bounds_read", 5)
 
 
+def test_misaligned_access_to_a_local_array_is_reported() -> None:
+    finding = fault(
+        "char t[32]; int n = (int)b[5];\nfor (int i = 0; i < 32; ++i) t[i] = i * n;\na[0] = *(int*)(t + n);"
+    )
+    assert (finding.kind, finding.line) == ("misaligned", 5)
+    assert "4 bytes at byte 5 of its local arrays" in finding.message
+
+
+def test_index_that_wraps_around_is_shown_as_a_signed_integer() -> None:
+    finding = fault("unsigned i = threadIdx.x; a[i] = b[i - 3];")
+    assert "b[4294967293]" in finding.message
+    assert "this index is -3" in finding.message
+
+
+def test_trap_of_the_compiler_is_explained() -> None:
+    device = simulator()
+    kernel = device.compile(
+        "__constant__ int c[4] = {1, 2, 3, 4};\n"
+        "__global__ void k(int* x) { c[threadIdx.x % 4] += 1; x[0] = c[0]; }"
+    )
+    with pytest.raises(LaunchError, match="such as an assignment to an element of a `__constant__` array"):
+        kernel(1, 4, (device.zeros(4, np.int32),))
+
+
 def test_stack_overflow_is_reported() -> None:
     device = simulator()
     kernel = device.compile("""

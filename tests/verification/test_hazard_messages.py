@@ -107,6 +107,58 @@ def test_barrier_between_lines_of_a_branch_ends_the_branch(simulator: Device) ->
     assert "end the branch of line 4 before it" in finding.message
 
 
+def test_barrier_is_placed_although_a_loop_searches_in_memory(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float s[64];
+        int t = threadIdx.x, low = 0, high = 64;
+        s[t] = x[t];
+        while (low < high) {
+            int middle = (low + high) / 2;
+            if (s[middle] < t) low = middle + 1; else high = middle;
+        }
+        x[t] = low;
+    }"""
+    (finding,) = findings_of(source, simulator)
+    assert "Add a __syncthreads() between line 4 and line 7" in finding.message
+    assert "flag" not in finding.message
+
+
+def test_read_before_an_update_is_named_if_the_update_computes_its_address_twice(simulator: Device) -> None:
+    source = """__device__ void sweep(float* s, int t) {
+        for (int stride = 1; stride < 256; stride *= 2) {
+            int index = (t + 1) * stride * 2 - 1;
+            if (index < 256) s[index] += s[index - stride];
+            __syncthreads();
+        }
+    }
+    __global__ void k(float* x) {
+        __shared__ float s[256];
+        s[threadIdx.x] = x[threadIdx.x];
+        __syncthreads();
+        float own = s[threadIdx.x];
+        sweep(s, threadIdx.x);
+        x[threadIdx.x] = own + s[threadIdx.x];
+    }"""
+    (finding,) = findings_of(source, simulator, block=256)
+    assert finding.line == 12
+    assert "in line 4" in finding.message
+
+
+def test_race_of_blocks_whose_reader_is_unknown_names_a_second_launch(simulator: Device) -> None:
+    source = """__global__ void k(float* x) {
+        __shared__ float s[65];
+        int t = threadIdx.x, i = blockIdx.x * 64 + t;
+        s[t] = x[i];
+        if (t == 63) s[64] = x[i + 1];
+        __syncthreads();
+        x[i] = s[t + 1];
+    }"""
+    kernel = simulator.compile(source)
+    values = simulator.asarray(np.arange(4096, dtype=np.float32))
+    (finding,) = gpulab.sanitize(kernel, 2, 64, (values,))
+    assert "use a second launch" in finding.message
+
+
 def test_of_two_asynchronous_copies_the_earlier_one_is_named(simulator: Device) -> None:
     source = """#include <cuda_pipeline.h>
     __global__ void k(float* x) {

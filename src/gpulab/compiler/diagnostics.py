@@ -56,7 +56,7 @@ _CLEARER_MESSAGES = (
     ),
     (
         "expression must be a modifiable lvalue",
-        "this cannot be assigned to: it is const, as the input arrays are, or it is not a variable.",
+        "this cannot be assigned to: it is const, as input arrays and `__constant__` are, or no variable.",
     ),
     (
         "A namespace scope variable without memory space annotations",
@@ -129,6 +129,7 @@ _POINTER_AS_VALUE = re.compile(
 )
 _NO_PART = re.compile(r'class "(?:dim3|uint3)" has no member "\w+"')
 _IS_NO_SPECIFIER = " is not a specifier"
+_NO_NAME = ('expected a ")"', "expected an identifier")  # where a name has been replaced by a number
 _NO_SPECIFIER = "this declaration has no storage class or type specifier"
 _SHUFFLE = re.compile(r'no instance of overloaded function "(__shfl\w*_sync)" matches the argument list')
 _AMBIGUOUS = re.compile(r'more than one instance of overloaded function "(\w+)" matches the argument list')
@@ -361,6 +362,8 @@ def _suggestion(text: str, source: SourceText, line: int, column: int) -> str:
         return f" after `{word}`, and a `)` at the end of its condition"
     if text == "expression has no effect":
         return _missing_effect(source.student_line(line))
+    if text in _NO_NAME and (macro := _macro_at(source, line, column)):
+        return f": {macro}"
     if _NO_PART.fullmatch(text):
         return "; its parts are `.x`, `.y` and `.z`"
     if text == "expected a declaration" and source.student_line(line)[column - 1 :].startswith("}"):
@@ -412,6 +415,16 @@ def _misspelt_specifier(source: SourceText, line: int, column: int) -> str:
     plain = {specifier.strip("_"): specifier for specifier in _SPECIFIERS}
     similar = get_close_matches(word.strip("_"), plain, 1, SIMILARITY)
     return f"`{word}`{_IS_NO_SPECIFIER}; do you mean `{plain[similar[0]]}`?" if similar else ""
+
+
+def _macro_at(source: SourceText, line: int, column: int) -> str:
+    """Return the sentence for a variable whose name at a place is a macro of the source; "" if it is none."""
+    name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
+    for directive, token in pairwise(source.tokens):
+        if directive.directive and directive.text == "define" and token.text == name:
+            defined = source.place_of(token.offset)[0]
+            return f"`{name}` is a macro, which line {defined} defines; give the variable another name"
+    return ""
 
 
 def _is_compound_literal(source: SourceText, line: int, column: int) -> bool:

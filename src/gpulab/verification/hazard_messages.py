@@ -175,8 +175,19 @@ class HazardMessages:
         return (
             f"{self.thread(hazard.now)} {site.action} {self.element(hazard)}, which {self.thread(before)} "
             f"{other.action} in line {other.line}, without synchronization between the two accesses. "
-            f"{correction or f'Separate the two accesses by {self.barrier(hazard, before)}.'}"
+            f"{correction or self.separation(hazard, before)}"
         )
+
+    def separation(self, hazard: Hazard, before: AccessRecord) -> str:
+        """Return the correction of a race whose two accesses are not known to be in one block."""
+        barrier = self.barrier(hazard, before)
+        if not hazard.shared and before.thread is None and prod(self.grid) > 1:
+            return (
+                "No barrier orders the threads of different blocks: if another block accesses the element, "
+                "write to another array or use a second launch. Otherwise, separate the two accesses by "
+                f"{barrier}."
+            )
+        return f"Separate the two accesses by {barrier}."
 
     def order(self, hazard: Hazard, before: AccessRecord) -> AccessOrder | None:
         """Return the order of the two accesses of a race in the program; None if it is not known."""

@@ -18,10 +18,12 @@ from gpulab.devices.textures import DeviceTexture
 from gpulab.errors import LaunchError
 from gpulab.finding import Finding, Findings
 from gpulab.verification.hazard_messages import HazardMessages
+from gpulab.verification.local_reads import unwritten_local_reads
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
     from gpulab.simt.instrument.racecheck.hazards import Hazard
+    from gpulab.simt.instrument.recorder import Recorder
     from gpulab.simt.runtime.allocation import Allocation, Memory
 
 OTHER_POISON = 0x3F  # value of unwritten bytes in a second launch: 0.747 as a float, a huge index as an int
@@ -129,15 +131,28 @@ def _find(
     hazards = recorder.hazards()
     recorder.finish()
 
-    if any(hazard.before is None for hazard in hazards) and not faults:
-        repeat = RacecheckRecorder(memory, prod(grid3), OTHER_POISON, values_only=True)
-        if not snapshot.differs(lambda: kernel.record(repeat, grid, block, args, shared_mem, budget=budget)):
-            hazards = [hazard for hazard in hazards if hazard.before is not None]
+    def repeat(recorder: Recorder) -> bool:
+        """Repeat the launch with other values in unwritten elements. Return True if the results differ."""
+        return snapshot.differs(lambda: kernel.record(recorder, grid, block, args, shared_mem, budget=budget))
+
+    if (
+        any(hazard.before is None for hazard in hazards)
+        and not faults
+        and not repeat(RacecheckRecorder(memory, prod(grid3), OTHER_POISON, values_only=True))
+    ):
+        hazards = [hazard for hazard in hazards if hazard.before is not None]
     if any(fault.space == "shared" or fault.kind == "divergent_barrier" for fault in faults):
         # An index outside an array in shared memory can also reach another element of it. Warps at different
         # barriers are in different rounds of a loop.
         hazards = [hazard for hazard in hazards if not hazard.shared]
-    return faults + warnings + [messages.finding(group) for group in _group_by_cause(hazards, messages)]
+    findings = [messages.finding(group) for group in _group_by_cause(hazards, messages)]
+
+    # After a fault or another uninitialized read, results differ for that reason. Local memory that no thread
+    # writes is not read, because the compiler replaces such reads.
+    initialized = not faults and all(hazard.before is not None for hazard in hazards)
+    if initialized and recorder.wrote_local:
+        findings += unwritten_local_reads(kernel, repeat, OTHER_POISON, grid3, block3)
+    return faults + warnings + findings
 
 
 class _Snapshot:

@@ -317,6 +317,20 @@ def test_kernel_that_is_defined_outside_of_its_namespace() -> None:
     assert compile_program(k.source).kernel_names == ("n::k",)
 
 
+def test_function_whose_execution_spaces_are_a_macro_of_another_header_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "spaces.h").write_text("#pragma once\n#define HD __host__ __device__\n")
+    (tmp_path / "size.h").write_text(
+        '#include "spaces.h"\nHD inline int size(int n) { return 2 * n; }\nint host(int n) { return n; }\n'
+    )
+    (tmp_path / "main.cu").write_text(
+        '#include "size.h"\nHD int half(int n) { return n / 2; }\n'
+        "__global__ void k(int* x) { x[0] = size(half(x[0])); }\n"
+    )
+    (cell,) = extract(read_items(tmp_path / "main.cu").items)
+    assert compile_program(cell.source).kernel_names == ("k",)
+    assert "host(int n)" not in cell.source
+
+
 def test_copy_of_a_library_is_replaced_by_the_installed_one(tmp_path: Path) -> None:
     (tmp_path / "3rdparty" / "cub").mkdir(parents=True)
     (tmp_path / "3rdparty" / "cub" / "cub.cuh").write_text('#error "not read"\n')

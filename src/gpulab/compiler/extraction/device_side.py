@@ -14,7 +14,13 @@ from pathlib import Path
 from gpulab.compiler.declarators import angle_end
 from gpulab.compiler.extraction.declared_names import CLASS_KEYS
 from gpulab.compiler.extraction.instances import instances, passed_type_names
-from gpulab.compiler.extraction.top_level import NEEDED, ItemKind, SourceItem, items_of
+from gpulab.compiler.extraction.top_level import (
+    NEEDED,
+    ItemKind,
+    SourceItem,
+    SpecifierMacros,
+    read_items_of,
+)
 from gpulab.compiler.preprocess.headers import (
     allowed_headers,
     header_of,
@@ -110,19 +116,22 @@ def read_items(path: Path, folders: Sequence[Path] = (), defines: Sequence[str] 
     """
     parts = (define.partition("=") for define in defines)
     macros = "".join(f"#define {name} {value if given else 1}\n" for name, given, value in parts)
-    result = FileItems(items_of(read_source(macros)) if macros else [], [])
-    _read_into(result, path, folders, set())
+    specifiers: SpecifierMacros = {}
+    result = FileItems(list(read_items_of(read_source(macros), specifiers)) if macros else [], [])
+    _read_into(result, path, folders, set(), specifiers)
     return result
 
 
-def _read_into(result: FileItems, path: Path, folders: Sequence[Path], seen: set[Path]) -> None:
+def _read_into(
+    result: FileItems, path: Path, folders: Sequence[Path], seen: set[Path], specifiers: SpecifierMacros
+) -> None:
     seen.add(path.resolve())
     try:
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
 
-    for item in items_of(read_source(text)):
+    for item in read_items_of(read_source(text), specifiers):
         match = _include(item)
         if match is None or match[1] in allowed_headers():
             result.items.append(item)
@@ -136,7 +145,7 @@ def _read_into(result: FileItems, path: Path, folders: Sequence[Path], seen: set
             result.missing.append(match[1])
         elif found.resolve() not in seen:
             try:
-                _read_into(result, found, folders, seen)
+                _read_into(result, found, folders, seen, specifiers)
             except GpulabError:
                 result.missing.append(match[1])
 

@@ -28,7 +28,7 @@ from gpulab.compiler.extraction.declared_names import (
 )
 from gpulab.compiler.preprocess.phases import SourceText, Token
 
-__all__ = ["NEEDED", "ItemKind", "SourceItem", "items_of"]
+__all__ = ["NEEDED", "ItemKind", "SourceItem", "SpecifierMacros", "items_of", "read_items_of"]
 
 
 class ItemKind(Enum):
@@ -99,16 +99,30 @@ _ACCESS = ("public", "private", "protected")
 MAX_SPECIFIERS = 100  # tokens before a declaration in an `#if`, with its directives
 
 
+# The execution and memory spaces in the definition of a macro, such as `#define HD __host__ __device__`.
+SpecifierMacros = dict[str, tuple[str, ...]]
+
+
 def items_of(source: SourceText) -> list[SourceItem]:
     """Return the items at the top level of a file, and of its namespaces, in order."""
-    return list(_Reader(source).items())
+    return list(read_items_of(source, {}))
+
+
+def read_items_of(source: SourceText, macros: SpecifierMacros) -> Iterator[SourceItem]:
+    """Yield the items of one file of a program after the other.
+
+    macros: those of the files that were read before, such as headers that this file includes. Those of this
+    file are added. A header must be read when its `#include` has been yielded.
+    """
+    return _Reader(source, macros).items()
 
 
 class _Reader:
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, macros: SpecifierMacros) -> None:
         self.source = source
         self.tokens = source.tokens
-        self.specifiers = _specifier_macros(source)
+        self.specifiers = macros
+        _add_specifier_macros(source, macros)
         self.end_of_previous = 0  # offset in the student's text
 
     def items(self) -> Iterator[SourceItem]:
@@ -375,14 +389,12 @@ def _directive_end(source: SourceText, first: int) -> int:
     return end
 
 
-def _specifier_macros(source: SourceText) -> dict[str, tuple[str, ...]]:
-    """Return the execution and memory spaces in the definition of each macro that has any."""
-    found: dict[str, tuple[str, ...]] = {}
+def _add_specifier_macros(source: SourceText, macros: SpecifierMacros) -> None:
+    """Add the macros of a file; the first definition of a name counts."""
     spaces = _MODULE_MEMORY | {"__global__", "__shared__"}
     for index, token in enumerate(source.tokens):
         if token.directive and token.text == "define":
             tokens = source.tokens[index + 1 : _directive_end(source, index)]
             words = tuple(each.text for each in tokens if each.text in spaces)
-            if words and tokens[0].text not in found:
-                found[tokens[0].text] = words
-    return found
+            if words:
+                macros.setdefault(tokens[0].text, words)

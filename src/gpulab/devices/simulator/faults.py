@@ -34,7 +34,10 @@ _SYNC = {
         "is in the mask of this instruction, but does not execute it with the same mask. Include only the "
         "lanes that execute it: compute the mask with __ballot_sync() before the branch."
     ),
-    "mask_without_caller": "executes this instruction with a mask that does not include its own lane.",
+    "mask_without_caller": (
+        "executes this instruction with a mask that does not include its own lane. Each lane that executes "
+        "it must have its bit in the mask: 0xffffffff for a whole warp."
+    ),
     "partial_warp": (
         "executes this matrix instruction without all other threads of its warp. All 32 threads of a warp "
         "must execute it: move it out of the branch that only some of them take, and launch blocks of a "
@@ -95,8 +98,18 @@ def _explanation(
     elif kind == "assert":
         text = f"{thread}: the assertion `{memory.read_string(fault.address)}` failed."
     else:
-        kind, text = "trap", f"{thread} executes a trap instruction."
+        kind, text = "trap", f"{thread} executes a trap instruction{_cause_of_trap(source)}."
     return "memcheck", kind, line, text
+
+
+def _cause_of_trap(source: str) -> str:
+    """Return the cause of a trap instruction that the source does not contain; otherwise ""."""
+    if "trap" in source:
+        return ""
+    return (
+        ", by which the compiler replaces statements whose behaviour is undefined, such as an assignment to "
+        "an element of a `__constant__` array (only the host can write it) or through a null pointer"
+    )
 
 
 def _endless(fault: Fault, kernel: RecordableKernel, thread: str, budget: int) -> tuple[str, int, str]:
@@ -187,6 +200,9 @@ def _access(fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any]
     memory, space = kernel.device.memory, _space(fault)
     if space == "shared":
         return f"{action} {_shared_place(fault, kernel)}"
+    if space == "local" and fault.kind == "misaligned":
+        place = f"byte {address & 0xFFFFFFFF} of its local arrays"
+        return f"{action} {size} bytes at {place}, which is not a multiple of {size}. {ALIGN}"
     if space == "local":
         return f"{action} outside its local arrays (byte {address & 0xFFFFFFFF}). {CHECK_INDEX}"
     if fault.kind == "misaligned":
@@ -234,6 +250,9 @@ def _beside_array(address: int, size: int, name: str, array: Any) -> str:
         advice = f"{valid}: correct the index, or guard the access with an `if`."
     else:
         described = f"the array that {name} is a part of"
+    if 1 << 31 <= index < 1 << 32:
+        signed = index - (1 << 32)
+        advice = f"As a signed integer, this index is {signed}: an unsigned one was below 0. {advice}"
     shape = " x ".join(str(n) for n in whole.shape) or "1"
     elements = f"{whole.size:,} element{'s' * (whole.size != 1)}"
     return f"{place}: {distance} {described} (shape {shape}, {array.dtype}: {elements}). {advice}"

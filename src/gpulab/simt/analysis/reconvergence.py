@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 
-from gpulab.simt.analysis.basic_blocks import Block, reads, writes
+from gpulab.simt.analysis.basic_blocks import Block, reads, registers_of, writes
 from gpulab.simt.analysis.control_flow import blocks_past, blocks_without_path, predecessors
+from gpulab.simt.ptx.syntax import Instruction, Mem
 
 __all__ = [
     "deferred_blocks",
@@ -173,10 +174,16 @@ def target_sets(block: Block, divergent: set[int]) -> list[tuple[int, ...]]:
     return [(t,) for t in targets]
 
 
-def find_spin_loops(blocks: list[Block]) -> frozenset[int]:
+def _address_registers(item: Instruction) -> Iterable[str]:
+    """Return the registers from which an instruction computes the addresses that it accesses."""
+    return registers_of(operand for operand in item.operands if isinstance(operand, Mem))
+
+
+def find_spin_loops(blocks: list[Block], *, at_fixed_address: bool = False) -> frozenset[int]:
     """Return the heads of loops that may wait for another thread.
 
-    The exit condition of such a loop depends on memory that the loop reads.
+    The exit condition of such a loop depends on memory that the loop reads. With `at_fixed_address`, only
+    reads count whose address does not change in the loop: those of a binary search, for example, do not.
     """
     heads = set()
     for last in blocks:
@@ -186,6 +193,9 @@ def find_spin_loops(blocks: list[Block]) -> frozenset[int]:
 
             # Registers that depend on memory read inside the loop.
             loop = blocks[head : last.number + 1]
+            changed: set[str] = set()
+            if at_fixed_address:
+                changed = {name for block in loop for item in block.code for name in writes(item)}
             dependent: set[str] = set()
             grows = True
             while grows:
@@ -193,6 +203,7 @@ def find_spin_loops(blocks: list[Block]) -> frozenset[int]:
                 for item in (i for b in loop for i in b.code):
                     memory = item.op in ("ld", "atom", "mbarrier")
                     shared = memory and not {"param", "local", "const"} & set(item.parts)
+                    shared = shared and changed.isdisjoint(_address_registers(item))
                     if shared or dependent & set(reads(item)):
                         dependent |= set(writes(item))
                 grows = len(dependent) > before

@@ -398,6 +398,11 @@ def _local(cg: CodegenContext, addresses: Value, size: int, site: int, predicate
         b.line(f"store {ty} {offset}, ptr {cg.scratch}, align 64")
         lane = b.call("llvm.cttz.i32", "i32", ("i32", bad), ("i1", "false"))
         at = b.value(f"load i64, ptr {b.value(f'getelementptr i64, ptr {cg.scratch}, i32 {lane}')}")
+        outside, misaligned = b.new_label("outside"), b.new_label("misaligned")
+        b.branch(b.value(f"icmp ule i64 {at}, {last}") if last >= 0 else "false", misaligned, outside)
+        b.open(misaligned)
+        cg.fault("misaligned", site, bad, at)
+        b.open(outside)
         cg.fault("out_of_bounds", site, bad, at)
     b.open(fine)
 

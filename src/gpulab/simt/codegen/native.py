@@ -64,6 +64,7 @@ from gpulab.simt.instructions.arithmetic import (  # noqa: F401
 )
 from gpulab.simt.instrument.base import Forms, create_instrumentation
 from gpulab.simt.instrument.counters import counter_code  # noqa: F401
+from gpulab.simt.instrument.initcheck import local_read_code  # noqa: F401
 from gpulab.simt.instrument.linked_code import LinkedInstrumentation
 from gpulab.simt.instrument.linked_functions import FUNCTIONS, RUNTIME_FUNCTIONS
 from gpulab.simt.instrument.racecheck import racecheck_code  # noqa: F401

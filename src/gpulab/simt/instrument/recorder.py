@@ -11,7 +11,7 @@ from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.host_memory import POISON
 from gpulab.simt.runtime.worker import LaunchWorker
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "RepeatRecorder"]
 
 
 class Recorder:
@@ -27,6 +27,11 @@ class Recorder:
         Number of host cores that may share the launch; None for all of them.
     poison : int
         Byte that shared memory is filled with before a block starts.
+    local_poison : int
+        The same for local memory; -1 if a block may find there what earlier blocks have left.
+    repeats : bool
+        The launch repeats another one for the sake of its recording. Otherwise all arrays of the device count
+        as written, except in the racecheck tier, which records what the launch writes.
     spare_rows : int
         Rows of the table of allocations that the launch may add; see `shadow_of_block`.
     """
@@ -35,6 +40,8 @@ class Recorder:
     forms: Forms = ()
     cores: int | None = None
     poison = POISON
+    local_poison = -1
+    repeats = False
     spare_rows = 0
 
     def prepare(self, native: NativeKernel, shared_bytes: int, params: bytes) -> None:
@@ -56,3 +63,19 @@ class Recorder:
 
         Called again for the same worker if its code has gained access sites.
         """
+
+
+class RepeatRecorder(Recorder):
+    """Recorder of a launch that repeats another one with a given byte in unwritten local memory.
+
+    Parameters
+    ----------
+    local_poison : int
+        See `Recorder.local_poison`.
+    """
+
+    cores = 1
+    repeats = True
+
+    def __init__(self, local_poison: int) -> None:
+        self.local_poison = local_poison

@@ -212,6 +212,7 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
         "texture_count": 0 if request.textures is None else len(request.textures),
         "budget": request.budget,
         "poison": recorder.poison,
+        "local_poison": recorder.local_poison,
     }
     workers: list[LaunchWorker] = []
     waiting = _made_workers(request, recorder, field_values(fields), count, workers)

@@ -53,6 +53,8 @@ FIELDS = (
     "resident",
     "grid_barrier",  # device address of the barrier of a cooperative launch, or 0
     "poison",  # byte that shared memory is filled with before a block starts
+    "local_poison",  # the same for local memory; negative: it keeps what earlier blocks have left there
+    "local_written",  # with `local_poison`, not 0 if a block before the current one has written local memory
     "allocations",  # address of the table (base, bytes, host address, shadow), sorted by base
     "allocation_count",
     "running",  # number of the warp that runs

@@ -13,6 +13,7 @@ declare i32 @llvm.cttz.i32(i32, i1)
 declare i32 @llvm.ctlz.i32(i32, i1)
 declare i64 @llvm.cttz.i64(i64, i1)
 declare <32 x i64> @llvm.fshr.v32i64(<32 x i64>, <32 x i64>, <32 x i64>)
+declare i64 @llvm.vector.reduce.or.v8i64(<8 x i64>)
 
 define internal i64 @get(ptr %ctx, i64 %at) alwaysinline {
   %p = getelementptr i8, ptr %ctx, i64 %at
@@ -634,6 +635,7 @@ define internal void @place_block(ptr %ctx, i64 %b) {
 
 ; Reset the memory and the warps of the current block. Unwritten shared memory reads as NaN or -1.
 define internal void @start_block(ptr %ctx) {
+entry:
   %shared.i = call i64 @get(ptr %ctx, i64 ${shared})
   %shared = inttoptr i64 %shared.i to ptr
   %shared.size = load i64, ptr @shared_bytes
@@ -649,6 +651,39 @@ define internal void @start_block(ptr %ctx) {
   call void @llvm.memset.p0.i64(ptr %shared, i8 %poison, i64 %shared.size, i1 false)
   call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %state.bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr %arrivals, i8 0, i64 128, i1 false)
+  %local.poison.64 = call i64 @get(ptr %ctx, i64 ${local_poison})
+  %keeps = icmp slt i64 %local.poison.64, 0
+  br i1 %keeps, label %on, label %fill
+fill:
+  %local.i = call i64 @get(ptr %ctx, i64 ${local})
+  %local = inttoptr i64 %local.i to ptr
+  %local.size = load i64, ptr @local_bytes
+  %threads = shl i64 %warps64, 5
+  %local.all = mul i64 %threads, %local.size ; a multiple of 32 * 16 bytes
+  %local.poison = trunc i64 %local.poison.64 to i8
+  %local.byte = insertelement <64 x i8> poison, i8 %local.poison, i64 0
+  %local.bytes = shufflevector <64 x i8> %local.byte, <64 x i8> poison, <64 x i32> zeroinitializer
+  %is.local = icmp ne i64 %local.all, 0
+  br i1 %is.local, label %compare, label %on
+compare:
+  %at = phi i64 [ 0, %fill ], [ %at.next, %compare ]
+  %changed = phi <64 x i8> [ zeroinitializer, %fill ], [ %changed.next, %compare ]
+  %part.p = getelementptr i8, ptr %local, i64 %at
+  %part = load <64 x i8>, ptr %part.p, align 1
+  %part.changed = xor <64 x i8> %part, %local.bytes
+  %changed.next = or <64 x i8> %changed, %part.changed
+  %at.next = add i64 %at, 64
+  %more = icmp ult i64 %at.next, %local.all
+  br i1 %more, label %compare, label %reset
+reset:
+  %changed.words = bitcast <64 x i8> %changed.next to <8 x i64>
+  %changed.any = call i64 @llvm.vector.reduce.or.v8i64(<8 x i64> %changed.words)
+  %written = call i64 @get(ptr %ctx, i64 ${local_written})
+  %written.now = or i64 %written, %changed.any
+  call void @put(ptr %ctx, i64 ${local_written}, i64 %written.now)
+  call void @llvm.memset.p0.i64(ptr %local, i8 %local.poison, i64 %local.all, i1 false)
+  br label %on
+on:
   call void @sim_on_block(ptr %ctx)
   ret void
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpulab.simt.analysis import basic_blocks
+from gpulab.simt.analysis.address_expressions import AddressExpressions, Expression, variables
 from gpulab.simt.analysis.pointer_origins import stored_parameters
+from gpulab.simt.analysis.reconvergence import find_spin_loops
 from gpulab.simt.codegen.memory_access import MemoryAccess
 from gpulab.simt.codegen.special_registers import GRID_BARRIER
 from gpulab.simt.instructions.matrix_fragments import accessed_fragment
@@ -57,13 +59,15 @@ class RaceFacts:
         self.granule = {space: min([8, *used]) for space, used in sizes.items()}
 
         self._used = used_values(cg.flow.blocks) if has_extrema else None
-        self._reads: dict[tuple[int, Mem], tuple[int, int]] = {}  # (block, address) -> (index, site)
+        self._addresses = AddressExpressions(cg.flow.blocks)
+        # The reads by their block and the expression of their address: index and site.
+        self._reads: dict[tuple[int, Expression], tuple[int, int]] = {}
         self.update_sites: set[int] = set()
         self.metadata: dict[str, Any] = {
             "granules": self.granule,
             "shared": cg.launch_constants.shared,
             "blocks": _synchronization(cg),
-            "spins": bool(cg.analysis.spin_loops),
+            "spins": bool(find_spin_loops(cg.flow.blocks, at_fixed_address=True)),
             "updates": [],
             "guesses": [],
             "stored": stored_parameters(cg.flow, cg.parameter_offsets()[0]),
@@ -77,16 +81,17 @@ class RaceFacts:
             or (access.item.op == "ld" and self._used.isdisjoint(basic_blocks.writes(access.item)))
         ):
             self.metadata["guesses"].append(access.site)
-        address = next((o for o in access.item.operands if isinstance(o, Mem)), None)
-        if address is None or access.item.op not in ("ld", "st"):
+        memory = next((o for o in access.item.operands if isinstance(o, Mem)), None)
+        if memory is None or access.item.op not in ("ld", "st"):
             return
+        address = self._addresses.of(memory)
         if access.action == "reads":
             self._reads[block, address] = (index, access.site)
         elif (block, address) in self._reads:
             start, read = self._reads[block, address]
             code = cg.flow.blocks[block].code[start : index + 1]
             changed = {name for item in code[1:-1] for name in basic_blocks.writes(item)}
-            if changed.intersection(basic_blocks.registers_of((address,))):
+            if changed.intersection(variables(address)):
                 return
             if is_update(code):
                 self.update_sites.add(access.site)

@@ -68,6 +68,7 @@ class RacecheckRecorder(Recorder):
 
     tier = "racecheck"
     cores = 1
+    local_poison = POISON
 
     def __init__(
         self,
@@ -257,6 +258,14 @@ class RacecheckRecorder(Recorder):
         return None
 
     # -- after the launch -----------------------------------------------------------------------
+
+    @property
+    def wrote_local(self) -> bool:
+        """True if the launch has written local memory."""
+        worker = self.state.worker
+        if worker is None or not self.native.local_bytes:
+            return False
+        return worker["local_written"] != 0 or bool((worker.memory["local"] != POISON).any())
 
     def hazards(self) -> list[Hazard]:
         """Return the hazards in the order in which they were found.
