@@ -9,7 +9,7 @@ from typing import Any
 
 from gpulab.errors import UsageError
 
-__all__ = ["Access", "trace_loops"]
+__all__ = ["Access", "TooManySteps", "trace_loops"]
 
 Access = tuple[int, ...]  # the indices of the arrays that one update names, in the order of the text
 
@@ -38,6 +38,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
+class TooManySteps(UsageError):
+    """Loops that do not end, or that run much longer than their sizes need."""
+
+
 def trace_loops(text: str, arrays: Sequence[str], sizes: Mapping[str, int]) -> list[Access]:
     r"""Return the accesses of a loop nest in the order in which they happen.
 
@@ -54,7 +58,9 @@ def trace_loops(text: str, arrays: Sequence[str], sizes: Mapping[str, int]) -> l
     ------
     UsageError
         The text has another statement than loops, assignments to whole numbers, `if`, and updates of an
-        element, or it takes too many steps.
+        element.
+    TooManySteps
+        The loops do not end within `MAX_STEPS` statements.
 
     Examples
     --------
@@ -81,8 +87,9 @@ class _Trace:
         for statement in body:
             self.steps += 1
             if self.steps > MAX_STEPS:
-                raise UsageError(
-                    f"line {statement.lineno}: the loops take too many steps; look at their ranges."
+                raise TooManySteps(
+                    f"line {statement.lineno}: the loops take too many steps. Look at their ranges, and at "
+                    "what changes the condition of a `while`."
                 )
             yield from self._statement(statement)
 
@@ -92,10 +99,15 @@ class _Trace:
                 for number in self._value(values):
                     self.numbers[name] = number
                     yield from self.run(statement.body)
+            case ast.While(test=test, orelse=[]):
+                while self._value(test):
+                    yield from self.run(statement.body)
             case ast.If(test=test):
                 yield from self.run(statement.body if self._value(test) else statement.orelse)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self.numbers[name] = self._value(value)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value) if type(op) in OPERATORS:
+                self.numbers[name] = self._apply(statement, op, ast.Name(name, lineno=statement.lineno), value)
             case ast.Assign(targets=[ast.Subscript()]) | ast.AugAssign(target=ast.Subscript()):
                 yield self._access(statement)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
@@ -133,10 +145,10 @@ class _Trace:
                 return self._checked(node, FUNCTIONS[name], *map(self._value, args))
         raise _refusal(node)
 
-    def _apply(self, node: ast.expr, op: ast.AST, *operands: ast.expr) -> Any:
+    def _apply(self, node: ast.expr | ast.stmt, op: ast.AST, *operands: ast.expr) -> Any:
         return self._checked(node, OPERATORS[type(op)], *map(self._value, operands))
 
-    def _checked(self, node: ast.expr, function: Callable[..., Any], *values: Any) -> Any:
+    def _checked(self, node: ast.expr | ast.stmt, function: Callable[..., Any], *values: Any) -> Any:
         """Return the value of a function; numbers stay small enough to be computed in no time."""
         try:
             result = function(*values)
