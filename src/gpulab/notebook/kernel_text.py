@@ -1,4 +1,4 @@
-"""Kernel cells that IPython would refuse with an error of its own: without a header line, or without a body."""
+"""Kernel cells without a header line or without a body, which IPython would refuse with its own errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KERNEL = re.compile(r'\s*(extern\s+"C"\s*)?(__global__|__device__|__constant__|
 
 
 def install(shell: Any) -> None:
-    """Make an IPython shell pass empty kernel cells on, and refuse CUDA C without `%%cuda` in its first line."""
+    """Make an IPython shell accept empty kernel cells, and refuse CUDA C without `%%cuda` in line 1."""
     transforms = shell.input_transformers_cleanup
     for transform in (_refuse_without_header, _add_body):
         if transform not in transforms:
@@ -46,7 +46,7 @@ def _refuse_without_header(lines: list[str]) -> list[str]:
 
 
 def _add_body(lines: list[str]) -> list[str]:
-    """Return the lines of a cell; one that is only a header gets an empty line, since IPython needs a body."""
+    """Return the lines of a cell, with an empty line below a header alone, because IPython needs a body."""
     return [lines[0], "\n"] if len(lines) == 1 and _HEADER.match(lines[0]) else lines
 
 

@@ -91,7 +91,7 @@ class Sweep:
             yield planned, shape
 
 
-def _require_tuples(name: str, values: Sequence[tuple[int, ...]], form: str) -> None:
+def _require_tuples(name: str, values: Sequence[object], form: str) -> None:
     """Raise `UsageError` unless the values are tuples of one to three integers."""
     for value in values:
         numbers = value if isinstance(value, (tuple, list)) else ()

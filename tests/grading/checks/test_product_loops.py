@@ -193,7 +193,7 @@ def test_two_indices_are_refused_with_their_line() -> None:
 @pytest.mark.parametrize("condition", ["True", "i < n", "p"])
 def test_loops_that_do_not_end_are_refused_before_they_run(condition: str) -> None:
     loops = Written("i = 0", f"while {condition}:", "    for k in range(p):", "        i = 0")
-    with pytest.raises(WrongResult, match="line [45]: the loops take too many steps"):
+    with pytest.raises(WrongResult, match=r"line [45]: the loops take too many steps"):
         require_loops("loops", loops, points=2)
 
 

@@ -107,9 +107,8 @@ class _Trace:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self.numbers[name] = self._value(value)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value) if type(op) in OPERATORS:
-                self.numbers[name] = self._apply(
-                    statement, op, ast.Name(name, lineno=statement.lineno), value
-                )
+                before = ast.Name(name, lineno=statement.lineno)
+                self.numbers[name] = self._apply(statement, op, before, value)
             case ast.Assign(targets=[ast.Subscript()]) | ast.AugAssign(target=ast.Subscript()):
                 yield self._access(statement)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
