@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
@@ -84,7 +84,8 @@ _CLEARER_MESSAGES = (
     ),
     (
         "expression must have pointer-to-object type but it has type",
-        "this value has no index in brackets; an array is a `float* y`, with one index: `a[y * nx + x]`.",
+        "this is no array, so it cannot have an index: a `float* a` is accessed with one index, as in "
+        "`a[y * nx + x]`.",
     ),
     (
         "expression must have integral or unscoped enum type",
@@ -168,6 +169,8 @@ _BUILT_IN = {
     *_TYPES,
 }
 SIMILARITY = 0.8  # least ratio of two names (difflib); names that differ in one letter are above it
+_PYTHON = re.compile(r"\s*(def \w+\(.*:|(import|from) \w+(\.\w+)*( import | as |$)|for \w+ in .*:)")
+_NOT_PYTHON = "this is Python, and a kernel is CUDA C: Python code belongs in a cell without `%%cuda`."
 _MAX_NOTES = 3  # notes that are appended to one message
 _WARNINGS = ("warning", "remark", "note")
 
@@ -236,6 +239,9 @@ def parse_log(log: str, source: SourceText, ptx: str = "", folders: Iterable[str
 
 def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics without those that follow from another one."""
+    python = next((each for each in diagnostics if _PYTHON.match(each.source_line)), None)
+    if python is not None:
+        return [replace(python, column=0, message=_NOT_PYTHON)]
     return _of_unknown_specifiers(_of_unknown_types(diagnostics))
 
 
