@@ -79,8 +79,8 @@ def _empty_loops(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
         _, start = source.place_of(token.offset)
         if tokens[end + 1].text == "{" or (following > line and column > start):
             yield (
-                f"line {line}: the semicolon ends this `{token.text}`, so the statement in line {following} is "
-                "executed once, after the loop. Remove the semicolon."
+                f"line {line}: the semicolon ends this `{token.text}`, so the statement in line {following} "
+                "is executed once, after the loop. Remove the semicolon."
             )
 
 

@@ -84,8 +84,7 @@ _CLEARER_MESSAGES = (
     ),
     (
         "expression must have pointer-to-object type but it has type",
-        "this is no array, so it cannot have an index: a `float* a` is accessed with one index, as in "
-        "`a[y * nx + x]`.",
+        "this is no array and has no index; an array `float* a` is read with one index: `a[y * nx + x]`.",
     ),
     (
         "expression must have integral or unscoped enum type",
