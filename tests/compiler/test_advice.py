@@ -98,3 +98,10 @@ def test_double_constant_in_an_expression(expression: str) -> None:
 )
 def test_constant_that_is_converted_or_meant_gives_no_warning(body: str) -> None:
     assert warnings_of(body) == ()
+
+
+def test_recursion_is_named_as_the_cause_of_an_unknown_stack() -> None:
+    text = "__device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }\n"
+    text += "__global__ void k(int* y) { y[0] = fib(y[1]); }"
+    (warning,) = compile_program(text).warnings
+    assert "the size of the stack of `k` is unknown, because a function calls itself" in warning

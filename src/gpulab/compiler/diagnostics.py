@@ -38,6 +38,7 @@ _LOC = re.compile(r"\s*\.loc\s+1\s+(\d+)\s")
 _TOO_MUCH_SHARED = re.compile(
     r"Entry function '([^']+)' uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)"
 )
+_UNKNOWN_STACK = re.compile(r"Stack size for entry function '([^']+)' cannot be statically determined")
 _UNDEFINED_FUNCTION = re.compile(r"Unresolved extern function '([^']+)'")
 
 _NO_KERNEL_LAUNCH = (
@@ -495,6 +496,11 @@ def _clearer_ptxas(text: str) -> str:
         return (
             f"`{kernel}` declares {size:,} bytes of shared memory; the limit is "
             f"{limit:,} bytes ({limit // 1024} KiB) per block."
+        )
+    if match := _UNKNOWN_STACK.match(text):
+        return (
+            f"the size of the stack of `{demangled(match[1])}` is unknown, because a function calls itself "
+            "or is called through a pointer; a deep recursion exceeds the stack of a GPU."
         )
     if match := _UNDEFINED_FUNCTION.match(text):
         return f"the function `{demangled(match[1])}` is called but not defined."
