@@ -95,4 +95,4 @@ def test_warning_is_part_of_the_result() -> None:
 
 def test_one_point_of_a_thread_in_place_of_its_tile_is_named() -> None:
     result = check_cell(parse_cell(STENCIL.format(options="--block 32 8 --tile 2 1 0")), gpulab.device("sim"))
-    assert any("each thread computes one point along x, and 2 by the number" in r for r in result.reasons)
+    assert any("each thread computes one point along x, but --tile gives it 2" in r for r in result.reasons)
