@@ -42,7 +42,9 @@ class TooManySteps(UsageError):
     """Loops that do not end, or that run much longer than their sizes need."""
 
 
-def trace_loops(text: str, arrays: Sequence[str], sizes: Mapping[str, int]) -> list[Access]:
+def trace_loops(
+    text: str, arrays: Sequence[str], sizes: Mapping[str, int], *, while_loops: bool = False
+) -> list[Access]:
     r"""Return the accesses of a loop nest in the order in which they happen.
 
     Parameters
@@ -53,6 +55,8 @@ def trace_loops(text: str, arrays: Sequence[str], sizes: Mapping[str, int]) -> l
         Parameters that are arrays. Every update names an element of each, as in ``a[i] += b[k] * c[j]``.
     sizes : mapping of str to int
         The other parameters.
+    while_loops : bool
+        Accept `while`, which is no part of a loop nest.
 
     Raises
     ------
@@ -73,15 +77,15 @@ def trace_loops(text: str, arrays: Sequence[str], sizes: Mapping[str, int]) -> l
     if len(functions) != 1:
         raise UsageError("write one function with the loops, and no other one.")
     constants = [node for node in tree.body if isinstance(node, ast.Assign)]
-    trace = _Trace(arrays, dict(sizes))
+    trace = _Trace(arrays, dict(sizes), while_loops)
     return list(trace.run([*constants, *functions[0].body]))
 
 
 class _Trace:
     """One evaluation. numbers: the variables by name."""
 
-    def __init__(self, arrays: Sequence[str], numbers: dict[str, Any]) -> None:
-        self.arrays, self.numbers, self.steps = arrays, numbers, 0
+    def __init__(self, arrays: Sequence[str], numbers: dict[str, Any], while_loops: bool) -> None:
+        self.arrays, self.numbers, self.while_loops, self.steps = arrays, numbers, while_loops, 0
 
     def run(self, body: Sequence[ast.stmt]) -> Iterator[Access]:
         for statement in body:
@@ -99,7 +103,7 @@ class _Trace:
                 for number in self._value(values):
                     self.numbers[name] = number
                     yield from self.run(statement.body)
-            case ast.While(test=test, orelse=[]):
+            case ast.While(test=test, orelse=[]) if self.while_loops:
                 while self._value(test):
                     yield from self.run(statement.body)
             case ast.If(test=test):

@@ -88,7 +88,7 @@ def require_loops(
 def _endless(text: str) -> str:
     """Return a sentence about loops that do not end, or "": compiled code could not be interrupted."""
     try:
-        trace_loops(text, ("a", "b", "c"), TRACED)
+        trace_loops(text, ("a", "b", "c"), TRACED, while_loops=True)
     except TooManySteps as error:
         return str(error)
     except UsageError:  # the text is more than a nest
@@ -156,7 +156,7 @@ def _has_several_indices(node: ast.AST) -> bool:
 def _wrong_update(text: str) -> str:
     """Return a sentence about the first iteration that is wrong, missing or repeated; "" if there is none."""
     try:
-        updates = trace_loops(text, ("a", "b", "c"), TRACED)
+        updates = trace_loops(text, ("a", "b", "c"), TRACED, while_loops=True)
     except UsageError:  # the values are wrong, and the text is more than a nest
         return ""
     size = f"for n = {TRACED['n']}, m = {TRACED['m']} and p = {TRACED['p']}"
