@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.counters.nsight import find_ncu, read_rows
+from benchmarks.measurement_log import appended, progress_since
 from benchmarks.model_launches import TimedLaunch, config_of, geometry_of, timed_launches
 
 STALLS = (
@@ -120,12 +121,7 @@ def run_stage(log: Path, stage: str, seconds: float) -> None:
     """
     bench, deadline = Bench(), time.monotonic() + seconds
     entries = read(log)
-    with log.open("a", encoding="utf-8") as file:
-
-        def write(**entry: object) -> None:
-            file.write(json.dumps(entry) + "\n")
-            file.flush()
-
+    with appended(log) as write:
         if stage == "micro":
             from benchmarks.model_microbenchmarks import microbenchmarks
 
@@ -194,11 +190,7 @@ def main() -> int:
         )
         return 0
 
-    start = time.monotonic()
-
-    def progress(text: str) -> None:
-        print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
-
+    progress = progress_since(time.monotonic())
     launches, out = timed_launches(), str(options.out)
     with ProcessPoolExecutor(14) as pool:
         errors = zip(launches, pool.map(compile_error, launches), strict=True)

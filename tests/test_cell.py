@@ -102,6 +102,8 @@ def test_kernel_option_replaces_the_kernel_of_a_step() -> None:
         ("%%cuda stencil.naive --grid 8", "--grid"),
         ("%%cuda stencil.naive fast", "fast"),
         ("%%cuda stencil.naive --block=8", "--block=8"),
+        ("%%cuda stencil.naive --block=32x8", "write spaces, as in --block 32 8"),
+        ("%%cuda stencil.naive --blocks 8", "Do you mean --block?"),
         ("%%cuda stencil.naive --block 32x8", "--block 32 8"),
         ("%%cuda stencil.naive --block 32,8", "--block 32 8"),
         ("%%cuda 'stencil.naive", "quot"),

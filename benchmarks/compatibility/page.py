@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from textwrap import wrap
 
+from benchmarks.markdown import wide_paragraph
+
 __all__ = ["FIGURES", "PAGE", "Row", "Rows", "page", "summary", "write_page"]
 
 ROOT = Path(__file__).parents[2]
@@ -118,7 +120,7 @@ def page(rows: Rows) -> str:
     lines = [
         "# Kernels of other people",
         "",
-        *_wrapped(f"""
+        *wide_paragraph(f"""
             This page lists every `__global__` function of four repositories: {links}; of llm.c those of
             `dev/cuda`, of rodinia those of `cuda`. There are {len(listed)} functions, and for {declared} of
             them launches are declared. Each of these was extracted as `gpulab extract` does it, compiled, and
@@ -128,18 +130,18 @@ def page(rows: Rows) -> str:
             reference in NumPy.
             {right} of {total} launches ({100 * right / max(total, 1):.1f} %) are right, and all launches of
             {whole} of the {len(listed)} functions. Nothing of the repositories is part of gpulab."""),
-        *_wrapped("""
+        *wide_paragraph("""
             A declaration can give a macro of the source another value, which makes a launch small, or remove
             it, as `ENABLE_BF16` of llm.c where the values are to be floats. It defines macros that the
             repository's build or its host code would define; types of DirectX, which is not part of the
             repositories, are such macros, too. Where a kernel needs an object or the address of a function
             that another kernel or the host code stores, a kernel of our own stores it first."""),
-        *_wrapped("Written by `python -m benchmarks.compatibility FOLDER...`; do not edit it."),
+        *wide_paragraph("Written by `python -m benchmarks.compatibility FOLDER...`; do not edit it."),
         "## Summary",
         "",
         *summary(rows),
         "",
-        *_wrapped("""
+        *wide_paragraph("""
             "Right" counts launches with right values on which the sanitizer reports nothing, or on which its
             reports are right; the reasons are below. "Ended early" counts launches that ended with an error
             of a kernel or at the time limit. A function without a declared launch counts as refused."""),
@@ -175,7 +177,3 @@ def _cell(text: str, code: bool = True) -> str:
 
 def _item(text: str) -> list[str]:
     return wrap(text, 118, initial_indent="- ", subsequent_indent="  ")
-
-
-def _wrapped(text: str) -> list[str]:
-    return [*wrap(" ".join(text.split()), 118, break_on_hyphens=False), ""]

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.counters.nsight_launches import NsightLaunch, launches
+from benchmarks.measurement_log import appended
 
 GROUPS = ("micro", "stencil", "matmul")
 SECONDS_PER_GROUP = 170
@@ -106,12 +107,7 @@ def run_launches(selected: Sequence[NsightLaunch], first: int, device_name: str,
 
     device = gpulab.device(device_name)
     kernels: dict[tuple[str, str], Any] = {}
-    with log.open("a", encoding="utf-8") as file:
-
-        def write(**entry: object) -> None:
-            file.write(json.dumps(entry) + "\n")
-            file.flush()
-
+    with appended(log) as write:
         for number, launch in enumerate(selected[first:], first):
             write(number=number, state="begins")
             try:

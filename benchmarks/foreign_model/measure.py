@@ -38,6 +38,7 @@ from benchmarks.counters.nsight import find_ncu, read_rows
 from benchmarks.foreign_model.bundle import read_programs
 from benchmarks.foreign_model.figures import measured
 from benchmarks.foreign_model.launch_list import foreign_launches
+from benchmarks.measurement_log import appended, progress_since
 from benchmarks.model_errors import measured_launches
 from benchmarks.model_launches import config_of, geometry_of
 from benchmarks.model_measure import METRICS, SAMPLED_MS, SAMPLES, SLOW_MS, read
@@ -162,12 +163,7 @@ def run_stage(stage: str, log: Path, options: argparse.Namespace) -> None:
     """Run one stage in this process and write the entry of each launch to the log."""
     deadline, entries = time.monotonic() + options.seconds, read(log)
     bench, wanted = Bench(options.bundle, options.data, options.device), missing(options)
-    with log.open("a", encoding="utf-8") as file:
-
-        def write(**entry: object) -> None:
-            file.write(json.dumps(entry) + "\n")
-            file.flush()
-
+    with appended(log) as write:
         for number, label in enumerate(labels_of(stage)):
             entry = entries.get(label, {})
             if time.monotonic() > deadline:
@@ -247,9 +243,7 @@ def main() -> int:
         return 0
 
     start = time.monotonic()
-
-    def progress(text: str) -> None:
-        print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
+    progress = progress_since(start)
 
     def left() -> float:
         return float(start + options.seconds - time.monotonic())

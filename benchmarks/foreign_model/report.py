@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
-from textwrap import wrap
 from typing import Any
 
 from benchmarks.foreign_model.evidence import recording_of
 from benchmarks.foreign_model.figures import measured
 from benchmarks.foreign_model.launch_list import ForeignLaunch, foreign_launches
+from benchmarks.markdown import wide_paragraph
 from benchmarks.model_errors import BUSY, kendall_tau, measured_rows, same_bound, summarise
 from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
@@ -182,19 +182,19 @@ def page(rows: Sequence[Comparison], labs: Sequence[str]) -> str:
     lines = [
         "# The model on kernels of other people",
         "",
-        *_wrapped(f"""
+        *wide_paragraph(f"""
             The performance model (see [model.md](model.md)) was compared with an H200 on {len(rows)} launches
             of kernels of Rodinia, PolyBench-ACC and cuda-samples. The launches and the half of the kernels
             that is held out, by a hash of the kernel's name, were listed before the first measurement, and no
             launch was removed later. Every change of the model was tried on the other half and on the labs'
             launches only."""),
-        *_wrapped(f"""
+        *wide_paragraph(f"""
             The kernels were compiled by NVRTC {figures["nvrtc"]} for compute capability 9.0; the same machine
             code was modelled and measured ({figures["gpu"].partition(", ")[0]}, driver
             {figures["gpu"].split(", ")[1]}). A time is the median of up to nine launches between two events,
             after one that is not timed, so it includes the 2.7 µs that an empty kernel takes between two
             events. Arrays that a launch changes get their old values before each launch."""),
-        *_wrapped("Written by `python -m benchmarks.foreign_model report FOLDER...`; do not edit it."),
+        *wide_paragraph("Written by `python -m benchmarks.foreign_model report FOLDER...`; do not edit it."),
         "## Errors",
         "",
         "| launches | times | mean | median | largest | above 40 % | Kendall's tau | same bottleneck |",
@@ -205,12 +205,12 @@ def page(rows: Sequence[Comparison], labs: Sequence[str]) -> str:
             for suite in dict.fromkeys(row.launch.suite for row in rows)
         ),
         "",
-        *_wrapped("""
+        *wide_paragraph("""
             The bottleneck is the larger of compute and memory throughput, or latency if both are below 60 %.
             Nsight Compute's figures are missing for the launches that it did not profile in the time of the
             measurement. It profiled most launches with data that are not in L2; the model's bottleneck is
             that of such a launch if Nsight Compute counted at least a quarter of its reads from DRAM."""),
-        *_wrapped("""
+        *wide_paragraph("""
             The held-out half was evaluated 14 times; the table has the last evaluation. Its mean error was
             14.9 % the first time. Then the treatment of blocks in which only some warps work was
             corrected, because of launches of the labs, and so was the comparison of bottlenecks. The second
@@ -274,13 +274,8 @@ def page(rows: Sequence[Comparison], labs: Sequence[str]) -> str:
             same. The next changes come from the third set and from micro-kernels: blocks are traced for
             longer, so that a second pass over the same data finds them in L1 or L2; loads find in L1 what
             the SM has stored; L2 looks up more lines per cycle than was assumed; and data that are still in
-            L2 from the last launch need no lookup for DRAM. The thirteenth time the mean error was 8.7 %,
-            the median 6.9 %, the largest 41 %, 1 launch was above 40 %, and 71 of 79 bottlenecks (90 %) were
-            the same. The next changes come from the third set: the few sampled blocks of a launch represent
-            work that increases along an axis of the grid; blocks without work are found; and numbers of
-            machine instructions of loops whose first iteration was moved before them, of waits for an
-            mbarrier, and of bulk copies by several lanes."""),
-        *_wrapped("""
+            L2 from the last launch need no lookup for DRAM."""),
+        *wide_paragraph("""
             The third set has 239 launches of 8 µs to 6 ms of kernels in neither half: of 98 kernels of llm.c,
             12 of SGEMM_CUDA and 50 of cuda-samples and Rodinia. Their times and counters were measured on an
             H100, and modelled with its data in the catalogue and its measured L2 bandwidth. Before these
@@ -294,7 +289,7 @@ def page(rows: Sequence[Comparison], labs: Sequence[str]) -> str:
         "|---|---|---|---|---|---|",
         *labs,
         "",
-        *_wrapped("""
+        *wide_paragraph("""
             Published mean errors of models of other GPUs: 14 % for a simulator on an RTX A6000 (R. Huerta et
             al., MICRO 2025), 13 % for an analytical model of applications (S. Hong and H. Kim, ISCA 2009) and
             6 % for models that are trained on measured times."""),
@@ -341,7 +336,3 @@ def write_page(rows: Sequence[Comparison]) -> None:
             f"{same} of {known} ({same / known:.0%}) |"
         )
     PAGE.write_text(page(rows, labs), encoding="utf-8")
-
-
-def _wrapped(text: str) -> list[str]:
-    return [*wrap(" ".join(text.split()), 118, break_on_hyphens=False), ""]

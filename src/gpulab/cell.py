@@ -14,6 +14,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +322,7 @@ def _options(words: list[str]) -> dict[str, Sequence[str]]:
     while position < len(words):
         option = words[position]
         if option not in ("--block", "--tile", "--kernel"):
-            raise HeaderError(f"the header has no option `{option}`; its form is {FORM}.")
+            raise HeaderError(_unknown_option(option))
         if option in options:
             raise HeaderError(f"the header has {option} twice; give it once.")
         end = position + 1
@@ -330,6 +331,17 @@ def _options(words: list[str]) -> dict[str, Sequence[str]]:
         options[option] = words[position + 1 : end]
         position = end
     return options
+
+
+def _unknown_option(option: str) -> str:
+    """Return the message for a word that is no option of the header."""
+    name, sign, _ = option.partition("=")
+    numbers = re.findall(r"[0-9]+", option)
+    if sign and name in ("--block", "--tile") and numbers:
+        return f"`{option}` is not valid: write spaces, as in {name} {' '.join(numbers[:3])}."
+    close = get_close_matches(name, ("--block", "--tile", "--kernel"), 1)
+    meant = f" Do you mean {close[0]}?" if close else ""
+    return f"the header has no option `{option}`; its form is {FORM}.{meant}"
 
 
 def _function_name(words: Sequence[str] | None) -> str:

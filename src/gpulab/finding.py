@@ -19,6 +19,34 @@ _IN_MEMORY = frozenset(
     }
 )
 
+# Kinds that are not plain words already, as the heading of a finding.
+_TITLES = {
+    "out_of_bounds_read": "read outside an array",
+    "out_of_bounds_write": "write outside an array",
+    "out_of_bounds_atomic": "atomic operation outside an array",
+    "misaligned": "misaligned address",
+    "illegal_address": "access outside all arrays",
+    "outside_surface": "access outside a surface",
+    "misaligned_surface": "misaligned access to a surface",
+    "invalid_texture": "invalid texture or surface object",
+    "wrong_texture": "texture or surface of another kind",
+    "invalid_free": "free of an invalid address",
+    "uninitialized_read": "read of an uninitialized element",
+    "read_after_write": "race between a write and a read",
+    "write_after_read": "race between a read and a write",
+    "write_after_write": "race between two writes",
+    "exited_threads": "barrier after some threads have left",
+    "divergent_barrier": "barrier that some threads do not reach",
+    "barrier_deadlock": "barrier that waits forever",
+    "barrier_count": "barrier with an invalid number of threads",
+    "missing_lanes": "mask of lanes that do not execute the instruction",
+    "partial_warp": "matrix instruction without the whole warp",
+    "never_ends": "loop that does not end",
+    "assert": "failed assertion",
+    "trap": "trap instruction",
+    "no_fallback_code": "code that is too large for the simulator",
+}
+
 
 def index_text(index: Index3) -> str:
     """Return an index as text: `(3,1)` for (3, 1, 0); z is included only if it is not 0."""
@@ -81,6 +109,11 @@ class Finding:
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""
         return f"{place}{self.message}"
+
+    @property
+    def title(self) -> str:
+        """The kind in plain words."""
+        return _TITLES.get(self.kind, self.kind.replace("_", " "))
 
     @property
     def in_memory(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulab.devices import open_device
-from gpulab.devices.base import Device, Dim3, Kernel
+from gpulab.devices.base import Device, Dim3, Kernel, require_kernel
 
 if TYPE_CHECKING:
     from gpulab.model.profile import Profile
@@ -86,6 +86,7 @@ def profile(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], shared
     >>> profile.bottleneck in profile.terms
     True
     """
+    require_kernel(kernel)
     modelled: Profile = kernel.device.profile(kernel, grid, block, args, shared_mem)
     return modelled
 

@@ -31,6 +31,31 @@ def test_condition_that_a_semicolon_ends() -> None:
     assert warning.startswith("line 3: the semicolon after the condition ends this `if`")
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 0; i < n; ++i);\n    x[0] += 1;",
+        "int i = 0;  while (i++ < n);\n{\n    x[i] = 1;\n}",
+    ],
+)
+def test_loop_that_a_semicolon_ends(loop: str) -> None:
+    (warning,) = warnings_of(loop)
+    assert warning.startswith("line 2: the semicolon ends this ")
+    assert "the statement in line 3 is executed once" in warning
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 0; x[i] > 0; ++i);\nx[1] = 1;",
+        "do {\n    x[0] += 1;\n} while (x[0] < n);\nx[1] = 1;",
+        "    while (x[0] < n);\nx[1] = 1;",
+    ],
+)
+def test_loop_with_an_empty_statement_gives_no_warning(loop: str) -> None:
+    assert warnings_of(loop) == ()
+
+
 def test_condition_of_a_statement_or_a_loop_gives_no_warning() -> None:
     assert warnings_of("for (int i = 0; x[i] > 0; ++i);\nif (n > 0) { ; }\nif (n > 1) x[0] = 1;") == ()
 
@@ -73,3 +98,10 @@ def test_double_constant_in_an_expression(expression: str) -> None:
 )
 def test_constant_that_is_converted_or_meant_gives_no_warning(body: str) -> None:
     assert warnings_of(body) == ()
+
+
+def test_recursion_is_named_as_the_cause_of_an_unknown_stack() -> None:
+    text = "__device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }\n"
+    text += "__global__ void k(int* y) { y[0] = fib(y[1]); }"
+    (warning,) = compile_program(text).warnings
+    assert "the size of the stack of `k` is unknown, because a function calls itself" in warning

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpulab.cli import main
+from gpulab.cli.grade import not_graded
 from gpulab.grading.pipeline.course import Course
 
 
@@ -60,3 +61,11 @@ def test_demo_refuses_a_folder_that_it_did_not_create(
     assert call("demo", "--course", str(course.root), "--work", str(folder)) == 2
     assert (folder / "thesis.txt").is_file()
     assert "--work" in capsys.readouterr().err
+
+
+def test_reason_of_several_submissions_is_one_line() -> None:
+    broken, missing = "problem.py, line 19: invalid syntax.", "lab.ipynb is missing."
+    assert list(not_graded([("anna", broken), ("ben", missing), ("carla", broken)])) == [
+        f"anna, carla were not graded: {broken}",
+        f"ben was not graded: {missing}",
+    ]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from nbformat import NotebookNode
 
+import gpulab
+from gpulab.cell import read_cells
 from gpulab.problems import load_problems
+from gpulab.verification.check import check_cell
 from gpulab.verification.par import MOST_STARS
 from tests.labs.html_page import PageTests
 from tests.labs.lab import (
@@ -73,6 +78,29 @@ class TestSourceNotebook(SourceNotebookTests):
         sections = "\n".join(cell.source for cell in source.cells[1:] if cell.cell_type == "markdown")
         (stated,) = re.findall(r"(\d+) minutes", source.cells[0].source)
         assert sum(map(int, re.findall(r"^\*(\d+) minutes", sections, re.MULTILINE))) == int(stated)
+
+
+EXCHANGED = """// %%cuda outer.plane --block {block}
+__global__ void outer(float* table, const float* row, const float* column, int nx, int ny)
+{{
+    int y = blockIdx.x * BLOCK_X + threadIdx.x, x = blockIdx.y * BLOCK_Y + threadIdx.y;
+    for (; y < ny; y += gridDim.x * BLOCK_X)
+        for (int i = x; i < nx; i += gridDim.y * BLOCK_Y)
+            table[y * nx + i] = row[i] * column[y];
+}}"""
+
+
+@pytest.mark.parametrize(("block", "sectors"), [("32 8", 32), ("8 32", 8)])
+def test_message_about_exchanged_axes_is_true_for_every_block(
+    no_labs: None, tmp_path: Path, block: str, sectors: int
+) -> None:
+    shutil.copy(LAB.folder / "problem.py", tmp_path)
+    (tmp_path / "kernel.cu").write_text(EXCHANGED.format(block=block))
+    (cell,) = read_cells(tmp_path / "kernel.cu")
+    (reason,) = check_cell(cell, gpulab.device("sim")).reasons
+    assert f"sectors stored per 32 elements: {sectors} (line 7)" in reason
+    assert "they write up to 32 sectors" in reason
+    assert "has 8" not in reason
 
 
 class TestRun(RunTests):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulab.errors import CompileError, LaunchError, WrongResult
+from gpulab.errors import CompileError, LaunchError, UsageError, WrongResult
 from tests.notebook.conftest import CellRun
 
 SOURCE = '<div class="gp-source">'
@@ -94,3 +94,17 @@ def test_environment_variable_switches_counting_off(shell, monkeypatch):
     run = CellRun(shell, cell_of(KERNELS / "right" / "naive_guard_as_if.cu"))
     assert run.error is None
     assert SOURCE not in run.html
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("%%cuda k", "the source contains no code"),
+        ("%%cuda k --block 32\n\n", "the source contains no code"),
+        ("%%cuda", "the header does not name a kernel"),
+    ],
+)
+def test_kernel_cell_without_a_body_is_refused_in_gpulabs_words(shell, cell, words):
+    run = CellRun(shell, cell)
+    assert isinstance(run.error, UsageError)
+    assert words in str(run.error)

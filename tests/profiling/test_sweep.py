@@ -41,6 +41,10 @@ def test_points_are_ordered_by_size_tile_and_block() -> None:
     ]
 
 
+def test_size_may_be_a_number() -> None:
+    assert sweep(sizes=[64, "128"]).plan() == sweep().plan()
+
+
 def test_length_is_the_number_of_points() -> None:
     both_kernels = sweep(cell(), cell("matmul.K2"), tiles=[(1, 2), (1, 1)])
     assert len(both_kernels) == 16
@@ -76,6 +80,12 @@ def test_illegal_block_does_not_end_the_sweep() -> None:
 def test_invalid_size_raises_before_the_first_launch(sizes: list[str]) -> None:
     with pytest.raises(UsageError):
         sweep(sizes=sizes)
+
+
+@pytest.mark.parametrize("blocks", [(32, 8), [(32,), 64], ["32x8"], [()], [(1, 2, 3, 4)], [(32.0,)]])
+def test_invalid_block_raises_before_the_first_launch(blocks: Any) -> None:
+    with pytest.raises(UsageError, match=r"a list of tuples .* as in blocks=\[\(32, 8\), \(64,\)\]"):
+        sweep(blocks=blocks)
 
 
 def test_plain_cell_raises_before_the_first_launch() -> None:

@@ -9,7 +9,7 @@ import pytest
 import gpulab
 from gpulab.cell import parse_cell, require_kernel_cell
 from gpulab.devices.simulator.simulated_device import SimulatedDevice
-from gpulab.problems import problem
+from gpulab.problems import Requirement, problem
 from gpulab.profiling.counts.cell_counts import count_cell
 from gpulab.verification.check import CheckResult, check_cell, compile_cell
 from gpulab.verification.requirements import RequirementResult, check_requirements
@@ -198,3 +198,21 @@ def test_rolled_loop_is_not_an_unrolled_one(tile: str) -> None:
     (reason,) = checked(STRIP.format(variant="K2u", block=64, tile=tile, body=body)).reasons
     assert "branches that a warp executes for each multiply-add: 1.0" in reason
     assert "#pragma unroll TILE_Z" in reason
+
+
+@pytest.mark.parametrize(
+    ("requirement", "value", "limit", "texts"),
+    [
+        (Requirement("blocks", at_least=1), 512.0, 950.4, ("512", "951")),
+        (Requirement("blocks", at_most=1), 4096.0, 1056.9, ("4,096", "1,056")),
+        (Requirement("global_loads", at_most=1), 7.0, 4.03, ("7", "4.03")),
+        (Requirement("sectors_per_request", at_least=1), 2.5, 8.0, ("2.5", "8")),
+        (Requirement("global_loads", at_most=1), 159.951, 35.2, ("160", "35.2")),
+        (Requirement("global_loads", at_most=1), 28675.6, 35.2, ("28,676", "35.2")),
+        (Requirement("global_loads", at_most=1), 2.1042, 2.1, ("2.1042", "2.1")),
+    ],
+)
+def test_numbers_have_the_digits_that_matter(
+    requirement: Requirement, value: float, limit: float, texts: tuple[str, str]
+) -> None:
+    assert RequirementResult(requirement, value, limit, ()).texts() == texts

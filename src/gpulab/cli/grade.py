@@ -6,6 +6,7 @@ nbgrader and Jupyter are imported when one of these commands runs, so that `gpul
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from gpulab.cli.options import add_device, positive_int
 if TYPE_CHECKING:
     from gpulab.grading.pipeline.grading_run import GradeOptions
 
-__all__ = ["add_commands"]
+__all__ = ["add_commands", "not_graded"]
 
 DEVICES = "sim, cuda or cuda:N"  # not sim:GPU, because a notebook opens the default simulator
 
@@ -144,11 +145,24 @@ def run_grade(args: argparse.Namespace) -> int:
         report = assignment_report(course, assignment)
         console.print(gradebook(report))
         console.print(speedup(report))
-        for result in results:
-            if not result.graded:
-                failed = True
-                say(f"{visible(result.student)} was not graded: {result.error}", "red")
+        ungraded = [(visible(result.student), result.error) for result in results if not result.graded]
+        failed = failed or bool(ungraded)
+        for line in not_graded(ungraded):
+            say(line, "red")
     return 1 if failed else 0
+
+
+def not_graded(results: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a line for each reason, with the students to whom it applies.
+
+    results: the names and the reasons of submissions that were not graded. A mistake of the lab itself is the
+    reason of all of them.
+    """
+    students: dict[str, list[str]] = {}
+    for student, reason in results:
+        students.setdefault(reason, []).append(student)
+    for reason, names in students.items():
+        yield f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not graded: {reason}"
 
 
 def run_demo(args: argparse.Namespace) -> int:

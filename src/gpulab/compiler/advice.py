@@ -1,7 +1,7 @@
 """Warnings about legal code that is rarely meant.
 
-These are variables without a value, an `if` without a statement, indices past the end of a thread's array,
-and double constants. NVRTC does not warn about them in the cases that beginners meet.
+These are variables without a value, an `if` or a loop that a semicolon ends, indices past the end of a
+thread's array, and double constants. NVRTC does not warn about them in the cases that beginners meet.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ def advice(source: SourceText, defines: Mapping[str, object]) -> list[str]:
     defines: macros of the command line.
     """
     tokens = [token for token in source.tokens if not token.directive]
-    unset = list(_variables_without_value(source, tokens)) + list(_empty_conditions(source, tokens))
+    unset = list(_variables_without_value(source, tokens))
+    empty = [*_empty_conditions(source, tokens), *_empty_loops(source, tokens)]
     doubles = list(_double_constants(source, tokens))
     past_the_end = list(overruns(source, tokens, defines))
-    return unset[:MAX_WARNINGS] + past_the_end[:MAX_WARNINGS] + doubles[:MAX_WARNINGS]
+    return unset[:MAX_WARNINGS] + empty[:MAX_WARNINGS] + past_the_end[:MAX_WARNINGS] + doubles[:MAX_WARNINGS]
 
 
 def _variables_without_value(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
@@ -63,6 +64,24 @@ def _empty_conditions(source: SourceText, tokens: Sequence[Token]) -> Iterator[s
                     f"line {line}: the semicolon after the condition ends this `if`, so the next statement "
                     "is always executed. Remove the semicolon."
                 )
+
+
+def _empty_loops(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield a warning for each loop that a semicolon ends, before a block or a line that is indented more."""
+    for index, token in enumerate(tokens[:-1]):
+        if token.text not in ("for", "while") or tokens[index + 1].text != "(":
+            continue
+        end = closing_bracket(tokens, index + 1) + 1
+        if end + 1 >= len(tokens) or tokens[end].text != ";":
+            continue
+        line, _ = source.place_of(tokens[end].offset)
+        following, column = source.place_of(tokens[end + 1].offset)
+        _, start = source.place_of(token.offset)
+        if tokens[end + 1].text == "{" or (following > line and column > start):
+            yield (
+                f"line {line}: the semicolon ends this `{token.text}`, so the statement in line {following} "
+                "is executed once, after the loop. Remove the semicolon."
+            )
 
 
 def _declared_without_value(tokens: Sequence[Token], index: int) -> Iterator[int]:

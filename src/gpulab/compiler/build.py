@@ -10,9 +10,9 @@ from gpulab.compiler import nvrtc, store
 from gpulab.compiler.advice import advice
 from gpulab.compiler.array_extents import declared_extents
 from gpulab.compiler.declarators import templates
-from gpulab.compiler.diagnostics import parse_log
 from gpulab.compiler.extraction.host_code import without_host_code
 from gpulab.compiler.mangling import kernel_names, plain_name
+from gpulab.compiler.messages.diagnostics import parse_log
 from gpulab.compiler.module_variables import module_variables
 from gpulab.compiler.preprocess.c_headers import (
     IMPLICIT_HEADER,

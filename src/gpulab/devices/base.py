@@ -44,6 +44,7 @@ __all__ = [
     "RecordableDevice",
     "RecordableKernel",
     "RecordableModule",
+    "require_kernel",
 ]
 
 Dim3 = int | Sequence[int]
@@ -164,6 +165,19 @@ class Kernel(ABC):
         >>> dev.asnumpy(x)
         array([25., 25., 25.], dtype=float32)
         """
+
+
+def require_kernel(value: object) -> None:
+    """Raise `UsageError` if a value is not a kernel, such as the name of one."""
+    if isinstance(value, str):
+        raise UsageError(
+            f'`{value}` is not a kernel but its name; take the kernel: gpulab.kernel("{value}").'
+        )
+    if not isinstance(value, Kernel):
+        raise UsageError(
+            f"this is not a kernel but {type(value).__name__}; kernels come from gpulab.kernel(NAME) or "
+            "dev.compile(TEXT)."
+        )
 
 
 class DeviceModule(ABC):

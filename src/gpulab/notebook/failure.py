@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpulab.errors import GpulabError, LaunchError
 
-__all__ = ["calling_line", "install", "install_if_missing", "mark_shown", "rendered"]
+__all__ = ["calling_line", "install", "install_if_missing", "is_notebook_cell", "mark_shown", "rendered"]
 
 _RED, _BOLD, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[0m"  # ANSI escape sequences
 _SHOWN = "_shown_above"
@@ -71,13 +71,18 @@ def _more(number: int) -> str:
     return f"… and {number} more line{'s' * (number > 1)}"
 
 
+def is_notebook_cell(file: str) -> bool:
+    """Return True for the file name that IPython or Jupyter gives to a cell."""
+    return "ipython-input" in file or "ipykernel_" in file
+
+
 def calling_line(error: BaseException) -> list[str]:
     """Return the innermost line of the notebook's own Python that led here.
 
     It is empty for a kernel cell, and for the call of a check, which students cannot change.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    cells = [n for n, f in enumerate(frames) if "ipython-input" in f.filename or "ipykernel_" in f.filename]
+    cells = [number for number, frame in enumerate(frames) if is_notebook_cell(frame.filename)]
     if not cells or any(frame.filename.startswith(_CHECKS) for frame in frames[cells[-1] + 1 :]):
         return []
     frame = frames[cells[-1]]

@@ -1,4 +1,4 @@
-"""Kernel cells without their header in the first line, which Python would refuse with a syntax error."""
+"""Kernel cells without a header line or without a body, which IPython would refuse with its own errors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from gpulab.errors import HeaderError
 __all__ = ["install"]
 
 _SKIPPED = re.compile(r"\s*(//.*|#\s*(define|include|pragma|if|ifdef|ifndef|endif).*)?$")
+_HEADER = re.compile(r"%%cuda(\s|$)")
 _ONE_SIGN = re.compile(r"%cuda\b")
 _KERNEL = re.compile(r'\s*(extern\s+"C"\s*)?(__global__|__device__|__constant__|template\s*<)')
 
 
 def install(shell: Any) -> None:
-    """Make an IPython shell refuse CUDA C without `%%cuda` in its first line with a message that says so."""
+    """Make an IPython shell accept empty kernel cells, and refuse CUDA C without `%%cuda` in line 1."""
     transforms = shell.input_transformers_cleanup
-    if _refuse_without_header not in transforms:
-        transforms.append(_refuse_without_header)
+    for transform in (_refuse_without_header, _add_body):
+        if transform not in transforms:
+            transforms.append(transform)
 
 
 def _refuse_without_header(lines: list[str]) -> list[str]:
@@ -41,6 +43,11 @@ def _refuse_without_header(lines: list[str]) -> list[str]:
             "lines above it to another cell, or below it."
         )
     return lines
+
+
+def _add_body(lines: list[str]) -> list[str]:
+    """Return the lines of a cell, with an empty line below a header alone, because IPython needs a body."""
+    return [lines[0], "\n"] if len(lines) == 1 and _HEADER.match(lines[0]) else lines
 
 
 def _lines_above_header(lines: list[str]) -> int:

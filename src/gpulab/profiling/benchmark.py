@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gpulab.devices.argument_copies import copy_arguments
-from gpulab.devices.base import Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel, require_kernel
 from gpulab.devices.device_process import run_in_process
 from gpulab.devices.streams import Launch
 from gpulab.errors import LaunchError, UsageError
@@ -252,6 +252,7 @@ def benchmark(
     ('modelled', 1)
     """
     options = SamplingOptions(n_repeat, n_warmup, l2, limit_s, detail)
+    require_kernel(kernel)
     device = kernel.device
     if not device.measures_time and kernel.program.ptx:
         return modelled(profile_launch(kernel, grid, block, args, shared_mem, device=device))

@@ -40,22 +40,22 @@ class Sweep:
     blocks, tiles : sequence of tuple of int
         Missing numbers are those of the cell's header. Without blocks, the legal powers of two are used (see
         `default_blocks`); without tiles, the header's.
-    sizes : sequence of str
-        Sizes such as "128" or "65x47x9"; without any, the problem's timing size.
+    sizes : sequence of int or str
+        Sizes such as 128 or "65x47x9"; without any, the problem's timing size.
     device_name, check, iterations
         See `Bench`.
 
     Raises
     ------
     UsageError
-        If there is no cell, a cell belongs to no problem, or a size is invalid.
+        If there is no cell, a cell belongs to no problem, or a block, a tile or a size is invalid.
     """
 
     cells: Sequence[Cell]
     device: Device
     blocks: Sequence[tuple[int, ...]] = ()
     tiles: Sequence[tuple[int, ...]] = ()
-    sizes: Sequence[str] = ()
+    sizes: Sequence[int | str] = ()
     device_name: str | None = None
     check: bool = True
     iterations: int = 3
@@ -63,10 +63,12 @@ class Sweep:
     def __post_init__(self) -> None:
         if not self.cells:
             raise UsageError("there is no kernel to sweep.")
+        _require_tuples("blocks", self.blocks, "blocks=[(32, 8), (64,)]")
+        _require_tuples("tiles", self.tiles, "tiles=[(1, 2), (1, 4)]")
         for cell in self.cells:
             config = require_kernel_cell(cell).config
             for size in self.sizes:
-                config.problem.parse_shape(size)
+                config.problem.parse_shape(str(size))
 
     def plan(self) -> list[tuple[KernelCell, Shape]]:
         """Return the cells with their blocks and tiles, each with a size, in the order of the sweep."""
@@ -85,8 +87,19 @@ class Sweep:
         blocks = self.blocks or default_blocks(problem, variant, self.device.spec)
         for size, tile, block in product(self.sizes or (None,), self.tiles or ((),), blocks):
             planned = cell.with_geometry(block, tile)
-            shape = planned.config.timing_shape if size is None else problem.parse_shape(size)
+            shape = planned.config.timing_shape if size is None else problem.parse_shape(str(size))
             yield planned, shape
+
+
+def _require_tuples(name: str, values: Sequence[object], form: str) -> None:
+    """Raise `UsageError` unless the values are tuples of one to three integers."""
+    for value in values:
+        numbers = value if isinstance(value, (tuple, list)) else ()
+        if not 1 <= len(numbers) <= 3 or not all(type(number) is int for number in numbers):
+            raise UsageError(
+                f"`{name}` is a list of tuples of one to three integers, as in {form}; {value!r} is no such "
+                "tuple."
+            )
 
 
 def default_blocks(problem: Problem, variant: str, limits: Limits) -> tuple[Block, ...]:

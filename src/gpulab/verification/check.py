@@ -20,6 +20,7 @@ from gpulab.verification.counted_launch import with_counted_launch
 from gpulab.verification.par import StarScore, score_of
 from gpulab.verification.requirements import Technique, check_requirements
 from gpulab.verification.timed_launch import TimedInputs, with_timed_launches
+from gpulab.verification.unused_geometry import unused_geometry
 from gpulab.verification.verdict import Verdict
 from gpulab.verification.verify import Progress, signature_reason, verify
 
@@ -224,7 +225,7 @@ def check_cell(
         for shape in shapes:  # before the compiler runs, which takes longer
             cell.config.at(shape, device.spec)
     kernel = load_cell(cell, device) if kernel is None else kernel
-    warnings = kernel.program.warnings
+    warnings = kernel.program.warnings + unused_geometry(cell, kernel)
     if not isinstance(cell, KernelCell):
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
 

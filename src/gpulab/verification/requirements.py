@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import prod
+from math import ceil, floor, prod
 from typing import TYPE_CHECKING, Any
 
 from gpulab.errors import ProblemError
@@ -37,6 +37,8 @@ BRANCHES = ("BRA", "BRX", "bra", "brx")
 BARRIERS = ("BAR", "bar", "barrier")
 SHUFFLES = ("SHFL", "shfl")
 LANE_EXCHANGES = (*SHUFFLES, "VOTE", "VOTEU", "vote", "MATCH", "match", "REDUX", "CREDUX", "redux")
+
+_WHOLE = frozenset({"blocks", "registers", "shared_bytes"})  # metrics that are whole numbers for every launch
 
 
 @dataclass(frozen=True)
@@ -82,18 +84,32 @@ class RequirementResult:
         lines = ", ".join(map(str, self.lines))
         where = f" (line{'s' * (len(self.lines) > 1)} {lines})" if self.lines else ""
         baseline, known = self.before or (requirement.baseline, requirement.baseline_value)
-        comparison = "" if known is None else f"; {baseline} has {known:g}"
+        comparison = "" if known is None else f"; {baseline} has {number_text(known)}"
+        value, limit = self.texts()
         return (
-            f"{self.metric}: {number_text(self.value)}{where}. {name} needs {bound} {number_text(self.limit)}"
-            f"{comparison}. (counted by the simulator){' ' * bool(requirement.advice)}{requirement.advice}"
+            f"{self.metric}: {value}{where}. {name} needs {bound} {limit}{comparison}. (counted by the "
+            f"simulator){' ' * bool(requirement.advice)}{requirement.advice}"
         )
 
+    def texts(self) -> tuple[str, str]:
+        """Return the value and the limit as text, with as many digits as show on which side the value is.
 
-def number_text(value: float) -> str:
-    """Return a count as text: a whole number as it is, others with three digits or two decimals."""
-    if value == round(value):
+        The limit of a metric that is a whole number, such as registers, is the last whole number that
+        satisfies it.
+        """
+        limit = self.limit
+        if self.requirement.measure in _WHOLE:
+            limit = ceil(limit) if self.requirement.is_lower_bound else floor(limit)
+        pairs = [(number_text(self.value, digits), number_text(limit, digits)) for digits in (3, 6)]
+        rounded, exact = pairs
+        return rounded if rounded[0] != rounded[1] or self.satisfied else exact
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """Return a number as text: whole numbers as they are, others with this many significant digits."""
+    if value == round(value) or abs(value) >= 10**digits:
         return f"{value:,.0f}"
-    return f"{value:.3g}" if value < 1 else f"{value:,.2f}"
+    return f"{float(f'{value:.{digits}g}'):,}".removesuffix(".0")
 
 
 @dataclass(frozen=True)

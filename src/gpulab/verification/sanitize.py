@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from gpulab.devices.argument_copies import copy_arguments, copy_back, simulated_variables
-from gpulab.devices.base import Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel, require_kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.devices.textures import DeviceTexture
 from gpulab.errors import LaunchError
@@ -85,6 +85,7 @@ def sanitize(
     >>> [finding.kind for finding in gpulab.sanitize(kernel, 1, 32, (dev.zeros(32),))]
     ['out_of_bounds_write']
     """
+    require_kernel(kernel)
     device = kernel.device
     simulated = kernel.on_simulator
     launch_args = args if simulated is kernel else copy_arguments(args, device, simulated.device)

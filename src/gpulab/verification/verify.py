@@ -18,6 +18,7 @@ from gpulab.errors import LaunchError, UsageError
 from gpulab.finding import Finding
 from gpulab.problems.base import Argument, Case, Problem, Shape
 from gpulab.verification.compare import compare_outputs
+from gpulab.verification.conversions import implicit_truncation
 from gpulab.verification.fault_hints import exchanged_axes, place_of_access
 from gpulab.verification.fault_place import with_place
 from gpulab.verification.inputs import bits_of, place_arguments, poisoned
@@ -300,10 +301,19 @@ def _explained(
     hint = "" if few else exchanged_axes(launch, is_correct)
     if not hint and errors:
         hint = place_of_access(launch, errors[0])
+    if not hint and not errors and _computes_fractions(launch):
+        hint = implicit_truncation(kernel.program)
     if not hint:
         return result
     first, *others = result.reasons
     return replace(result, hint=hint, reasons=(f"{first.rstrip('.')}. Hint: {hint}", *others))
+
+
+def _computes_fractions(launch: LaunchConfig) -> bool:
+    """Return True if no output of the problem is an array of integers."""
+    problem = launch.config.problem
+    arguments = problem.arguments(problem.smallest_shape, np.random.default_rng(0))
+    return all(each.value.dtype.kind == "f" for each in arguments if each.role == "output")
 
 
 def _merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:

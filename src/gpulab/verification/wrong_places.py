@@ -305,6 +305,12 @@ def _cause_of_rest(output: WrongOutput, axis: int, start: int) -> str:
     if output.on_grid and tile == 1 and start == output.launch.block[axis]:
         letter = "xyz"[axis]
         return f"is blockIdx.{letter} * BLOCK_{letter.upper()} missing in the index of a thread's point?"
+    if output.on_grid and tile > 1 and start == output.launch.grid[axis] * output.launch.block[axis]:
+        name = output.index_names[::-1][axis]
+        return (
+            f"each thread computes one point along {name}, but --tile gives it {tile}. Let it compute all "
+            "of them, or correct --tile."
+        )
     if output.on_grid and 1 < tile <= output.extents[axis] - start:
         return (
             "is the index of a thread's first point right, and does each thread compute as many points as "

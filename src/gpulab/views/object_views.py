@@ -18,7 +18,7 @@ def findings_object_view(findings: Findings) -> View:
     views = []
     for finding in findings:
         hue = "hint" if finding.severity == "warning" else "bad"
-        title = f"{finding.tool}: {finding.kind}"
+        title = f"{finding.tool}: {finding.title}"
         views.append(card(hue, title, verdict_view.findings_view([finding], findings.source)))
     return stack(*views)
 

@@ -113,7 +113,8 @@ _SHEETS = {
         ".gp-table th,.gpulab .gp-table td": "text-align:left;padding:3px 8px;border:0;max-width:none;"
         "border-bottom:1px solid var(--gp-line);vertical-align:top;white-space:normal;overflow-wrap:normal;"
         "color:var(--gp-ink)",
-        ".gp-table .gp-long": "min-width:9em",  # without it a narrow page breaks the column into single words
+        # Without the width, a narrow page breaks the column into single words.
+        ".gp-table .gp-long": "min-width:9em;overflow-wrap:anywhere",
         # Headers break at spaces and slashes, so that a table fits next to JupyterLab's file browser on 1280
         # pixels.
         ".gp-table th": "vertical-align:bottom",

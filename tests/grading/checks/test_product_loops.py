@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from gpulab.errors import UsageError, WrongResult
 from gpulab.grading.checks import product_loops, require_loops
 from gpulab.grading.checks.loop_trace import trace_loops
+from gpulab.grading.checks.loops import text_of_loops
 
 Loops = Callable[..., None]
 UPDATE = "a[i + n * j] += b[i + n * k] * c[k + p * j]"
@@ -170,8 +173,54 @@ def undefined_name(a: Any, b: Any, c: Any, n: int, m: int, p: int) -> None:
 
 
 def test_error_of_the_compiler_is_one_line() -> None:
-    with pytest.raises(UsageError, match=r"^the loops do not run: NameError: name 'STRIP' is not defined$"):
+    line = inspect.getsourcelines(undefined_name)[1] + 1
+    with pytest.raises(UsageError, match=f"^line {line}: the name `STRIP` is not defined: [^\n]*$"):
         require_loops("undefined_name", undefined_name, points=2)
+
+
+def two_indices(a: Any, b: Any, c: Any, n: int, m: int, p: int) -> None:
+    for i in range(n):
+        a[i, 0] += b[i] * c[i]
+
+
+def test_two_indices_are_refused_with_their_line() -> None:
+    line = inspect.getsourcelines(two_indices)[1] + 2
+    with pytest.raises(UsageError, match=f"^line {line}: .* in arrays of one dimension"):
+        require_loops("two_indices", two_indices, points=2)
+
+
+@pytest.mark.parametrize("condition", ["True", "i < n", "p"])
+def test_loops_that_do_not_end_are_refused_before_they_run(condition: str) -> None:
+    loops = Written("i = 0", f"while {condition}:", "    for k in range(p):", "        i = 0")
+    with pytest.raises(WrongResult, match=r"line [45]: the loops take too many steps"):
+        require_loops("loops", loops, points=2)
+
+
+def test_while_loops_that_end_are_refused_only_where_an_order_is_asked_for() -> None:
+    loops = Written(
+        "is_ = 0",
+        "while is_ < n:",
+        "    for i in range(is_, min(is_ + 32, n)):",
+        "        for j in range(m):",
+        "            for k in range(p):",
+        f"                {UPDATE}",
+        "    is_ += 32",
+    )
+    assert require_loops("loops", loops, points=2) is None
+    with pytest.raises(UsageError, match="`while is_ < n:` is more than a loop nest"):
+        require_loops("loops", loops, order="is i j k", points=2)
+
+
+def test_text_of_a_notebook_cell_has_its_constants_and_lines() -> None:
+    text = "from numba import prange\n\nSTRIP = 32\n\ndef loops(a, n):\n    a[0] += STRIP\n"
+    file = "/tmp/ipykernel_1/1.py"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text.replace("from numba import prange", ""), file, "exec"), names)
+    try:
+        assert text_of_loops(names["loops"]) == text
+    finally:
+        del linecache.cache[file]
 
 
 def test_order_may_be_written_with_division_and_int() -> None:

@@ -163,7 +163,9 @@ def test_missed_requirement_says_that_the_values_are_right() -> None:
 
 
 def test_input_that_changes_is_reported() -> None:
-    with pytest.raises(WrongResult, match="must not write to x"):
+    with pytest.raises(
+        WrongResult, match=r"must not write to x\. It is parameter 1 of the kernel, and an input"
+    ):
         run(TOTAL.replace("const int* x", "int* x").replace("sum, part);", "sum, part), x[0] = 1000;"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpulab.views.tables.number_format import block_extents, byte_size, milliseconds, rate
+from gpulab.views.tables.number_format import block_extents, byte_size, milliseconds, rate, ratio
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,14 @@ def test_rate_has_three_significant_digits(value: float | None, shown: str) -> N
 )
 def test_time_has_three_significant_digits(value: float | None, shown: str) -> None:
     assert milliseconds(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.384, "0.38"), (1.29, "1.29"), (9.996, "10.0"), (62.06, "62.1"), (1092.27, "1,092")],
+)
+def test_ratio_has_three_digits(value: float, shown: str) -> None:
+    assert ratio(value) == shown
 
 
 @pytest.mark.parametrize(

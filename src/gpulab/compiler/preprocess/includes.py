@@ -153,7 +153,8 @@ def _anywhere(text: str) -> Iterator[tuple[int, str]]:
         stripped = line.lstrip(_BEFORE_A_DIRECTIVE)
         if _MODULE.match(stripped):
             offset = start + len(line) - len(stripped)
-            yield offset, f"modules are refused: `{stripped.split()[0]}` would read a file."
+            word = stripped.split()[0]
+            yield offset, f"modules are refused: `{word}` would read a file. Is this a cell of Python?"
         start += len(line) + 1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpulab.errors import UsageError
 
-__all__ = ["Access", "trace_loops"]
+__all__ = ["Access", "TooManySteps", "trace_loops"]
 
 Access = tuple[int, ...]  # the indices of the arrays that one update names, in the order of the text
 
@@ -38,7 +38,13 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def trace_loops(text: str, arrays: Sequence[str], sizes: Mapping[str, int]) -> list[Access]:
+class TooManySteps(UsageError):
+    """Loops that do not end, or that run much longer than their sizes need."""
+
+
+def trace_loops(
+    text: str, arrays: Sequence[str], sizes: Mapping[str, int], *, while_loops: bool = False
+) -> list[Access]:
     r"""Return the accesses of a loop nest in the order in which they happen.
 
     Parameters
@@ -49,12 +55,16 @@ def trace_loops(text: str, arrays: Sequence[str], sizes: Mapping[str, int]) -> l
         Parameters that are arrays. Every update names an element of each, as in ``a[i] += b[k] * c[j]``.
     sizes : mapping of str to int
         The other parameters.
+    while_loops : bool
+        Accept `while`, which is no part of a loop nest.
 
     Raises
     ------
     UsageError
         The text has another statement than loops, assignments to whole numbers, `if`, and updates of an
-        element, or it takes too many steps.
+        element.
+    TooManySteps
+        The loops do not end within `MAX_STEPS` statements.
 
     Examples
     --------
@@ -67,22 +77,23 @@ def trace_loops(text: str, arrays: Sequence[str], sizes: Mapping[str, int]) -> l
     if len(functions) != 1:
         raise UsageError("write one function with the loops, and no other one.")
     constants = [node for node in tree.body if isinstance(node, ast.Assign)]
-    trace = _Trace(arrays, dict(sizes))
+    trace = _Trace(arrays, dict(sizes), while_loops)
     return list(trace.run([*constants, *functions[0].body]))
 
 
 class _Trace:
     """One evaluation. numbers: the variables by name."""
 
-    def __init__(self, arrays: Sequence[str], numbers: dict[str, Any]) -> None:
-        self.arrays, self.numbers, self.steps = arrays, numbers, 0
+    def __init__(self, arrays: Sequence[str], numbers: dict[str, Any], while_loops: bool) -> None:
+        self.arrays, self.numbers, self.while_loops, self.steps = arrays, numbers, while_loops, 0
 
     def run(self, body: Sequence[ast.stmt]) -> Iterator[Access]:
         for statement in body:
             self.steps += 1
             if self.steps > MAX_STEPS:
-                raise UsageError(
-                    f"line {statement.lineno}: the loops take too many steps; look at their ranges."
+                raise TooManySteps(
+                    f"line {statement.lineno}: the loops take too many steps. Look at their ranges, and at "
+                    "what changes the condition of a `while`."
                 )
             yield from self._statement(statement)
 
@@ -92,10 +103,16 @@ class _Trace:
                 for number in self._value(values):
                     self.numbers[name] = number
                     yield from self.run(statement.body)
+            case ast.While(test=test, orelse=[]) if self.while_loops:
+                while self._value(test):
+                    yield from self.run(statement.body)
             case ast.If(test=test):
                 yield from self.run(statement.body if self._value(test) else statement.orelse)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self.numbers[name] = self._value(value)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value) if type(op) in OPERATORS:
+                before = ast.Name(name, lineno=statement.lineno)
+                self.numbers[name] = self._apply(statement, op, before, value)
             case ast.Assign(targets=[ast.Subscript()]) | ast.AugAssign(target=ast.Subscript()):
                 yield self._access(statement)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
@@ -133,10 +150,10 @@ class _Trace:
                 return self._checked(node, FUNCTIONS[name], *map(self._value, args))
         raise _refusal(node)
 
-    def _apply(self, node: ast.expr, op: ast.AST, *operands: ast.expr) -> Any:
+    def _apply(self, node: ast.expr | ast.stmt, op: ast.AST, *operands: ast.expr) -> Any:
         return self._checked(node, OPERATORS[type(op)], *map(self._value, operands))
 
-    def _checked(self, node: ast.expr, function: Callable[..., Any], *values: Any) -> Any:
+    def _checked(self, node: ast.expr | ast.stmt, function: Callable[..., Any], *values: Any) -> Any:
         """Return the value of a function; numbers stay small enough to be computed in no time."""
         try:
             result = function(*values)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpulab.errors import UsageError
+from gpulab.notebook.failure import is_notebook_cell
 
 __all__ = ["compile_loops", "compile_with_bounds", "forbidden_in_loops", "text_of_loops"]
 
@@ -73,11 +74,18 @@ def compile_with_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def text_of_loops(function: Callable[..., Any]) -> str:
-    """Return the text that defines a function; in the grader, as the judge read it in the submission."""
+    """Return the text of the cell that defines a function; in the grader, as the judge read it.
+
+    For a function of a module, the text is the function alone, in its lines.
+    """
     text: str | None = getattr(function, "text", None)
-    if text is None:
-        text = textwrap.dedent(inspect.getsource(getattr(function, "py_func", function)))
-    return text
+    if text is not None:
+        return text
+    function = getattr(function, "py_func", function)
+    if is_notebook_cell(function.__code__.co_filename):
+        return "".join(inspect.findsource(function)[0])
+    lines, first = inspect.getsourcelines(function)
+    return "\n" * (first - 1) + textwrap.dedent("".join(lines))
 
 
 def forbidden_in_loops(text: str) -> str:

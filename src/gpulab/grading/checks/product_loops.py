@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import numpy as np
 
 from gpulab.errors import GpulabError, UsageError, WrongResult
 from gpulab.grading.checks.draws import random_generator
-from gpulab.grading.checks.loop_trace import Access, trace_loops
+from gpulab.grading.checks.loop_trace import Access, TooManySteps, trace_loops
 from gpulab.grading.checks.loops import compile_loops, text_of_loops
 from gpulab.grading.checks.points_line import record_points, show_points
 
@@ -74,14 +75,28 @@ def require_loops(
     if "NotImplementedError" in text_of_loops(function):  # the stub
         raise UsageError(f"{name} is not written yet: write the loops in place of the `raise` line.")
     text = text_of_loops(function)
-    if wrong := _wrong_values(compile_loops(function)):
+    run = compile_loops(function)
+    if endless := _endless(text):
+        raise WrongResult(f"{name}: {endless}")
+    if wrong := _wrong_values(run, text):
         raise WrongResult(f"{name}: {_wrong_update(text) or wrong}")
     if order:
         _require_order(name, text, order.split())
     show_points(name, points, points, next)
 
 
-def _wrong_values(loops: Callable[..., Any]) -> str:
+def _endless(text: str) -> str:
+    """Return a sentence about loops that do not end, or "": compiled code could not be interrupted."""
+    try:
+        trace_loops(text, ("a", "b", "c"), TRACED, while_loops=True)
+    except TooManySteps as error:
+        return str(error)
+    except UsageError:  # the text is more than a nest
+        pass
+    return ""
+
+
+def _wrong_values(loops: Callable[..., Any], text: str) -> str:
     """Return what is wrong at a random size with n, m and p all different; "" if all values are right.
 
     No size is a multiple of `STRIP`: the last strip is short.
@@ -100,7 +115,7 @@ def _wrong_values(loops: Callable[..., Any]) -> str:
     except GpulabError:
         raise
     except Exception as error:  # noqa: BLE001  (Numba's, or of the student's Python)
-        raise UsageError(f"the loops do not run: {_python_reason(error)}") from None
+        raise UsageError(_python_reason(error, text)) from None
 
     off = np.abs(a.reshape(m, n) - expected)
     if float(off.max()) < MAX_ERROR:  # False for NaN
@@ -112,17 +127,36 @@ def _wrong_values(loops: Callable[..., Any]) -> str:
     )
 
 
-def _python_reason(error: Exception) -> str:
-    """Return the line of an error that names the reason; Numba's messages have a page of lines."""
+def _python_reason(error: Exception, text: str) -> str:
+    """Return the reason of an error with its line in `text`; Numba's messages have a page of lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if re.match(r"\w+Error: ", line)]
-    return (named or lines or [type(error).__name__])[0]
+    reason = (named or lines or [type(error).__name__])[0]
+
+    if unknown := re.match(r"NameError: name '(\w+)' is not defined", reason):
+        name = unknown[1]
+        line = _first_line(text, lambda node: isinstance(node, ast.Name) and node.id == name)
+        return f"{line}the name `{name}` is not defined: correct its spelling, or define it in the same cell."
+    if re.search(r"cannot index array\(.*\) with \d+ indices", reason):
+        line = _first_line(text, _has_several_indices)
+        return f"{line}the matrices are stored by columns in arrays of one dimension, with one index. {LINE}"
+    return f"the loops do not run: {reason}"
+
+
+def _first_line(text: str, wanted: Callable[[ast.AST], bool]) -> str:
+    """Return "line N: " for the first node of a text that is wanted, or "" if there is none."""
+    numbers = [getattr(node, "lineno", 0) for node in ast.walk(ast.parse(text)) if wanted(node)]
+    return f"line {min(numbers)}: " if numbers else ""
+
+
+def _has_several_indices(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
 
 
 def _wrong_update(text: str) -> str:
     """Return a sentence about the first iteration that is wrong, missing or repeated; "" if there is none."""
     try:
-        updates = trace_loops(text, ("a", "b", "c"), TRACED)
+        updates = trace_loops(text, ("a", "b", "c"), TRACED, while_loops=True)
     except UsageError:  # the values are wrong, and the text is more than a nest
         return ""
     size = f"for n = {TRACED['n']}, m = {TRACED['m']} and p = {TRACED['p']}"

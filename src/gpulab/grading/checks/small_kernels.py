@@ -242,7 +242,10 @@ def _wrong_values(
         got, right = found.ravel()[first], case.expected.get(position, value).ravel()[first]
         digits = "d" if value.dtype.kind in "iu" else "g"
         if position not in case.expected:
-            hint = f"The kernel must not write to {names[position]}."
+            hint = (
+                f"The kernel must not write to {names[position]}. It is parameter {position + 1} of the "
+                "kernel, and an input of the test."
+            )
         else:
             hint = exercise.hint(case, position, first, got) if exercise.hint else ""
         element = f"{names[position]}[{first}]"

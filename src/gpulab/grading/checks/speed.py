@@ -230,14 +230,13 @@ def _of_reference(thresholds: Mapping[float, float]) -> dict[float, float]:
 
 def _untimed_view(name: str, result: CheckResult) -> View:
     """Return the view of a kernel that was checked without a GPU."""
-    from gpulab.verification.requirements import number_text
     from gpulab.views.html import note
 
     lines = []
     if result.technique is not None:
         for checked in result.technique.results:
             bound = "at least" if checked.requirement.is_lower_bound else "at most"
-            value, limit = number_text(checked.value), number_text(checked.limit)
+            value, limit = checked.texts()
             lines.append(f"{checked.metric}: {value}, required {bound} {limit} (counted by the simulator)")
     correct = "values and memory traffic" if lines else "values"
     lines.append(f"A time needs a GPU. Full points are given for correct {correct}.")

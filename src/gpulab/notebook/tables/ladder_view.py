@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpulab.session import chosen_problem
 from gpulab.views.html import View, paragraph
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import block_extents, milliseconds
+from gpulab.views.tables.number_format import block_extents, milliseconds, ratio
 from gpulab.views.tables.residency_columns import RESIDENCY_COLUMNS, residency_caption
 from gpulab.views.tables.session_kernels import left_out
 from gpulab.views.unfinished import keep_finished
@@ -123,7 +123,7 @@ def _columns(rows: Sequence[VersionTime]) -> tuple[Column, ...]:
         Column("modelled (ms)", "modelled.time_ms", milliseconds, "modelled.provenance"),
         Column("measured (ms)", "measured.median_ms", milliseconds, "measured.provenance", optional=True),
         Column("error", "error_percent", "{:+.0f} %".format, optional=True),
-        Column("speed-up", speedup, "{:,.2f}".format),
+        Column("speed-up", speedup, ratio),
         Column("bound by", "modelled.bottleneck"),
         *RESIDENCY_COLUMNS,
         Column("block", lambda row: block_extents(row.block)),

@@ -20,7 +20,7 @@ def sweep_table(
     name: str,
     blocks: Sequence[tuple[int, ...]] = (),
     tiles: Sequence[tuple[int, ...]] = (),
-    sizes: Sequence[str] = (),
+    sizes: Sequence[int | str] = (),
     *,
     device: Device | None = None,
     gpu: str | None = None,
@@ -36,8 +36,8 @@ def sweep_table(
         that are legal on the GPU.
     tiles : sequence of tuple of int
         Tiles such as (1, 2); if empty, the cell's tile.
-    sizes : sequence of str
-        Sizes such as "256" or "130x70x33"; if empty, the size at which the problem is timed.
+    sizes : sequence of int or str
+        Sizes such as 256 or "130x70x33"; if empty, the size at which the problem is timed.
     device : Device, optional
         An open device; the session's device if omitted.
     gpu : str, optional

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpulab.session import chosen_problem, correct_kernel
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, Footnotes, table_view
-from gpulab.views.tables.number_format import extents, milliseconds
+from gpulab.views.tables.number_format import extents, milliseconds, ratio
 from gpulab.views.tables.session_kernels import left_out
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _columns(footnotes: Footnotes) -> tuple[Column, ...]:
         Column("error", "error_percent", "{:+.0f} %".format, optional=True),
         Column("registers", "residency.registers", str),
         Column("resident", "residency.blocks_per_sm", str),
-        Column("waves", "residency.waves", "{:,.2f}".format),
+        Column("waves", "residency.waves", ratio),
         Column("bound by", "profile.bottleneck"),
         Column("spilled bytes", lambda row: row.spill_bytes or None, str, optional=True),
         Column("block", lambda row: extents(row.block[:2])),

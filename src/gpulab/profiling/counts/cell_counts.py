@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpulab.cell import KernelCell
 from gpulab.config import LaunchConfig
 from gpulab.devices.argument_copies import copy_arguments, simulated_variables
-from gpulab.devices.base import Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel, require_kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.errors import UsageError
 from gpulab.problems import Shape
@@ -195,11 +195,7 @@ def count_launch(
     Raises `UsageError` if `kernel` is not a kernel or has no PTX, or the number of arguments is wrong. The
     errors of the launch are passed on: `LaunchError`, `MemoryFault`, `UnsupportedInstruction`.
     """
-    if not isinstance(kernel, Kernel):
-        raise UsageError(
-            f"this is not a kernel but {type(kernel).__name__}; kernels come from gpulab.kernel(NAME) or "
-            "dev.compile(TEXT)."
-        )
+    require_kernel(kernel)
     if not kernel.program.ptx:
         raise UsageError(f"`{kernel.name}` has no PTX, so the simulator cannot execute it.")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.compiler.sass.memory_forms import shared_forms
 from gpulab.devices.argument_copies import copy_arguments, copy_back, simulated_variables
-from gpulab.devices.base import Dim3, Kernel
+from gpulab.devices.base import Dim3, Kernel, require_kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 from gpulab.profiling.counts.count_report import CountReport
@@ -141,6 +141,7 @@ def counters(kernel: Kernel, grid: Dim3, block: Dim3, args: Sequence[Any], share
     >>> c.sectors_per_load_request
     4.0
     """
+    require_kernel(kernel)
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     device, simulated = kernel.device, kernel.on_simulator
     samples = _samples_of(grid3, block3)

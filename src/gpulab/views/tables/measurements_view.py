@@ -8,7 +8,7 @@ from gpulab.problems import problem as problem_named
 from gpulab.problems.measurements import MeasuredKernel, MeasuredTable
 from gpulab.views.html import View
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import extents, percentage
+from gpulab.views.tables.number_format import extents, percentage, ratio
 
 __all__ = ["measurements_view"]
 
@@ -49,7 +49,7 @@ def _columns(problem: str, table: MeasuredTable, kernels: Sequence[MeasuredKerne
     yield Column("registers", "registers", str)
     yield Column("spilled (B)", lambda kernel: kernel.spill_bytes or None, str, optional=True)
     yield Column("resident", lambda kernel: table.occupancy(kernel).blocks_per_sm, str)
-    yield Column("waves", table.waves, "{:,.2f}".format)
+    yield Column("waves", table.waves, ratio)
     yield Column("measured (ms)", "measured_ms", MS, lambda _: f"measured, {table.source}")
     yield Column("modelled (ms)", "modelled_ms", MS, lambda _: f"modelled, {table.gpu}")
     yield Column("error", lambda kernel: round(kernel.error_percent), "{:+d} %".format)

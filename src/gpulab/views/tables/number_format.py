@@ -17,6 +17,7 @@ __all__ = [
     "percentage",
     "provenance_text",
     "rate",
+    "ratio",
 ]
 
 MISSING = "-"  # a figure that is not known
@@ -34,6 +35,11 @@ def rate(value: float | None) -> str:
     if value is None:
         return MISSING
     return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else _three_digits(value)
+
+
+def ratio(value: float) -> str:
+    """Format a speed-up or a number of waves with at most two decimals, three digits: 0.38, 62.1, 1,092."""
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
 def _three_digits(value: float) -> str:

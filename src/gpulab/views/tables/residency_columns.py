@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from gpulab.profiling.residency import Residency
 from gpulab.views.tables.builder import Column
+from gpulab.views.tables.number_format import ratio
 
 __all__ = ["RESIDENCY_COLUMNS", "residency_caption"]
 
@@ -13,7 +14,7 @@ RESIDENCY_COLUMNS = (
     Column("registers", "residency.registers", str, optional=True),
     Column("warps/SM", "residency.warps_per_sm", str, optional=True),
     Column("blocks/SM", "residency.blocks_per_sm", str, optional=True),
-    Column("waves", "residency.waves", "{:,.2f}".format, optional=True),
+    Column("waves", "residency.waves", ratio, optional=True),
 )
 """The columns, for rows with an attribute `residency`."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpulab.problems import problem as problem_named
 from gpulab.views.html import View, paragraph
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.number_format import block_extents, milliseconds, provenance_text
+from gpulab.views.tables.number_format import block_extents, milliseconds, provenance_text, ratio
 from gpulab.views.tables.residency_columns import RESIDENCY_COLUMNS, residency_caption
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _COLUMNS = (
     Column("variant", "variant"),
     Column("before (ms)", _before, str),
     Column("after (ms)", "after_ms", milliseconds, "provenance"),
-    Column("speed-up", "speedup", "{:,.2f}".format),
+    Column("speed-up", "speedup", ratio),
     *RESIDENCY_COLUMNS,
     Column("block", lambda row: block_extents(row.block)),
     Column("change", "changes"),

@@ -317,3 +317,22 @@ def test_unknown_type_of_the_first_parameter_is_one_error(text: str, word: str) 
 def test_launch_in_a_kernel_is_named(name: str) -> None:
     found = errors(kernel(f"  {name}<<<1, 32>>>(a);\n  cudaDeviceSynchronize();"))
     assert all("dynamic parallelism" in error.message for error in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def axpy(n, a, x, y):\n    for i in range(n):\n        y[i] = a * x[i] + y[i]\n",
+        "import numpy as np\n" + kernel("  a[0] = 1;"),
+        "from numba import cuda\nx = 1\n",
+    ],
+)
+def test_python_is_one_error(text: str) -> None:
+    (error,) = errors(text)
+    assert error.line == 1
+    assert "Python" in error.message
+
+
+def test_word_that_python_has_too_is_no_python() -> None:
+    (error,) = errors(kernel("  for (int i = 0; i < 4; ++i) a[0] = from;"))
+    assert error.message == 'identifier "from" is undefined'

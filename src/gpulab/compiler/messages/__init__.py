@@ -1,0 +1,1 @@
+"""Messages about a source: the log of the compiler, with places and words for students."""
