@@ -36,7 +36,7 @@ from gpulab.problems.base import Shape
 from gpulab.profiling.counts.counters import record_samples
 from gpulab.profiling.counts.metrics import Counters
 from gpulab.provenance import Provenance
-from gpulab.verification.inputs import draw_period, repeated_values
+from gpulab.verification.inputs import draw_period, repeated_poison, repeated_values
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
@@ -179,13 +179,16 @@ def variant_launch(
     launch = config.at(shape or config.timing_shape, spec)
     simulated = _with_loops_of(spec, kernel.on_simulator, config)
     rng = np.random.default_rng(seed)
+    period = draw_period(rng)
     args = []
-    for argument in config.problem.arguments(launch.shape, rng, repeated_values(draw_period(rng))):
-        if argument.role == "output":
-            args.append(simulated.device.zeros(argument.value.shape, argument.value.dtype))
-        else:
-            is_array = argument.role == "input"
-            args.append(simulated.device.adopt(argument.value) if is_array else argument.value)
+    for argument in config.problem.arguments(launch.shape, rng, repeated_values(period)):
+        if argument.role == "scalar":
+            args.append(argument.value)
+            continue
+        array = argument.value
+        if argument.role == "output" and not argument.initialized:  # the same contents as in a check
+            array = repeated_poison(array, period)
+        args.append(simulated.device.adopt(array))
     return SampledLaunch(simulated, launch.grid, launch.block, args, launch.shared_mem)
 
 

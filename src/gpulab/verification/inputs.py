@@ -19,6 +19,7 @@ __all__ = [
     "place_arguments",
     "poison_of",
     "poisoned",
+    "repeated_poison",
     "repeated_values",
 ]
 
@@ -61,6 +62,12 @@ def repeated_values(period: int) -> InputValues:
         return repeated(random_values(rng, (period,)), shape)
 
     return values
+
+
+def repeated_poison(output: npt.NDArray[Any], period: int) -> npt.NDArray[Any]:
+    """Return an array like `poisoned`, whose pages share memory until they are written."""
+    elements = period * 4 // output.dtype.itemsize
+    return repeated(poisoned(np.empty(elements, output.dtype)), output.shape)
 
 
 def place_arguments(

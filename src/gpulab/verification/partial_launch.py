@@ -14,9 +14,8 @@ from gpulab.config import LaunchConfig
 from gpulab.problems.base import Argument
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.profiling.counts.counters import LaunchCount
-from gpulab.simt.runtime.repeated_memory import repeated
 from gpulab.verification.counted_launch import forbidden_stores
-from gpulab.verification.inputs import POISON, draw_period, poisoned, repeated_values
+from gpulab.verification.inputs import POISON, draw_period, repeated_poison, repeated_values
 from gpulab.verification.verify import INSTRUCTIONS_PER_WORK, MIN_INSTRUCTIONS
 
 __all__ = ["Index", "PartialLaunch", "blocks_of_launch_that_write", "blocks_that_write"]
@@ -66,7 +65,7 @@ class PartialLaunch:
             value = argument.value
             if argument.role == "output":
                 self._output_name = argument.name
-                value = self.output = repeated(poisoned(np.empty(period, np.float32)), value.shape)
+                value = self.output = repeated_poison(value, period)
             if argument.role != "scalar":
                 value = self.kernel.device.adopt(value)
             self._arguments[argument.name] = value
