@@ -5,7 +5,8 @@ timed would take too long, so some blocks of it run. The values that they write 
 write all points that are theirs:
 
 - The sample consists of columns: all blocks at one position (x, y) of the grid. By the block and tile of the
-  header, a column must write the points of its box of the output.
+  header, a column must write the points of its box of the output. Some columns contain blocks by whose work
+  the time of the launch is modelled.
 - A kernel may distribute the points in another way, such as a loop over tiles. Points that a column left out
   are therefore looked for in the columns around it, and then in the whole grid: first of a launch that is
   short along axes without blocks, and then, if it executes few enough instructions, of the launch itself.
@@ -14,8 +15,9 @@ write all points that are theirs:
 The blocks of a problem whose points cannot be computed one by one, or whose grid is its own, cannot be
 checked alone. Such a problem runs a whole launch, at a size that is halved until that takes little time.
 
-A sample is no proof: a kernel that leaves out a few blocks of a large grid may pass. On a GPU, the grader
-compares whole launches (see `gpulab.profiling.checked_launches`).
+A sample is no proof: a kernel that leaves out a few blocks of a large grid may pass. It gains no points by
+this, because without a GPU these depend on the counted launch, of which all values are compared. On a GPU,
+the grader compares whole launches (see `gpulab.profiling.checked_launches`).
 """
 
 from __future__ import annotations
