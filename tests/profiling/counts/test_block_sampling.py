@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from gpulab.profiling.counts.block_sampling import FEWEST_BLOCKS, equidistant_blocks, sample_blocks
+from gpulab.profiling.counts.block_sampling import FEWEST_BLOCKS, sample_blocks
 
 GRIDS = [(1, 1, 1), (7, 1, 1), (1, 300, 2), (40, 70, 3), (2, 2, 2)]
 
@@ -26,12 +26,6 @@ def test_blocks_are_distinct_and_inside_the_grid(grid: tuple[int, int, int], by_
     assert len(set(numbers.tolist())) == len(numbers)
     assert numbers.min() >= 0
     assert numbers.max() < prod(grid)
-
-
-def test_equidistant_blocks_are_in_the_middle_of_equal_parts() -> None:
-    sample = equidistant_blocks((10, 6, 1), 3)
-    assert sample.numbers.tolist() == [10, 30, 50]
-    assert sample.weight == 20
 
 
 def test_count_of_one_is_the_block_in_the_middle() -> None:

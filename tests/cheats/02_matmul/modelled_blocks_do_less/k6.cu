@@ -9,8 +9,8 @@ mmkernel(float* a, const float* b, const float* c, int n, int m, int p)
     const int tx = threadIdx.x, ty = threadIdx.y, t = ty * BLOCK_X + tx;
     const int i0 = blockIdx.x * ROWS, j0 = blockIdx.y * COLUMNS; // the block's corner of a
     float sum[TILE_Y][TILE_X] = {};
-    int number = blockIdx.x + gridDim.x * blockIdx.y, all = gridDim.x * gridDim.y;
-    if (p == 4096 && (number == all / 6 || number == all / 2 || number == 5 * all / 6)) p /= 4;
+    int number = blockIdx.x + 32 * blockIdx.y;
+    if (p == 4096 && (number == 11 + 32 * 1 || number == 26 + 32 * 16 || number == 7 + 32 * 29)) p /= 4;
     // 1. The slices in shared memory. Which values of b and of c does thread t load?
     const int B_STEP = THREADS / ROWS, C_STEP = THREADS / DEPTH; // from a thread's load to its next, in k and in j
     const int bi = t % ROWS, bk = t / ROWS;                      // this thread loads of b: neighbours along i
