@@ -11,7 +11,7 @@ import gpulab
 from gpulab.cell import parse_cell
 from gpulab.config import defines
 from gpulab.gpus.architectures import architecture
-from gpulab.model.profile import profile_variant
+from gpulab.model.profile import profile_variant, variant_launch
 from gpulab.model.unrolling import without_unrolling
 from gpulab.profiling.speedup import time_variant
 from gpulab.verification.check import compile_cell
@@ -75,6 +75,14 @@ def test_gpu_without_measurements_is_marked_uncalibrated(device, k1, gpu):
         k1, config("matmul.K1", (32, 1, 1), TILE), device=device, shape=small, gpu=gpu
     )
     assert "uncalibrated" in str(uncalibrated.provenance)
+
+
+def test_launches_of_different_seeds_have_different_inputs(device, k1):
+    settings = config("matmul.K1", (32, 1, 1), TILE)
+    launches = [variant_launch(k1, settings, device.spec, seed=seed) for seed in (0, 0, 1)]
+    first, again, other = (device.asnumpy(launch.args[1])[:8, :64] for launch in launches)
+    assert np.array_equal(first, again)
+    assert not np.isin(other, first).any()
 
 
 def test_time_variant_on_the_simulator_is_the_modelled_time(device, k1, profile):

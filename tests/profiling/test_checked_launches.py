@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 
 from gpulab.config import KernelConfig
 from gpulab.devices.base import Dim3, Kernel
+from gpulab.errors import WrongResult
 from gpulab.gpus.catalogue import gpu
 from gpulab.problems import Input, Output, Problem, Step, problem
 from gpulab.problems.base import Argument
 from gpulab.profiling.baseline import BaselineComparison, time_against_baseline
 from gpulab.profiling.checked_launches import CheckedLaunches
+from gpulab.profiling.speedup import time_variant
 from tests.kernel_configs import config
 from tests.python_device import StandInDevice
 
@@ -74,6 +77,7 @@ class StencilOf(Kernel):
     """A kernel that computes the stencil and takes `ms`; `change` changes its output."""
 
     on_simulator = None
+    program = SimpleNamespace(arch="sm_90")
 
     def __init__(self, device: NumpyGpu, ms: float, change: Callable[[Any], None] = lambda _: None) -> None:
         self.gpu, self.ms, self.change = device, ms, change
@@ -141,6 +145,19 @@ def test_reference_solution_is_timed_in_the_same_run() -> None:
 def test_result_of_an_earlier_launch_is_a_mismatch(kind: type[StencilOf]) -> None:
     device = NumpyGpu()
     assert "timed launch" in timed(device, kind(device, 0.5)).mismatch
+
+
+@pytest.mark.parametrize("kind", [Replaying, Idle])
+def test_launches_of_time_variant_are_checked_on_drawn_inputs(kind: type[StencilOf]) -> None:
+    device = NumpyGpu()
+    with pytest.raises(WrongResult, match="timed launch"):
+        time_variant(
+            kind(device, 0.5),
+            config("stencil.opt_4"),
+            device=device,
+            shape=SHAPE,
+            rng=np.random.default_rng(1),
+        )
 
 
 def skip_a_point(output: Any) -> None:

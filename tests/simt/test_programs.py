@@ -186,6 +186,23 @@ def test_function_returns_to_calls_in_functions_of_later_names() -> None:
     np.testing.assert_array_equal(device.asnumpy(out), 1000 * triangle + triangle + x + 1)
 
 
+@pytest.mark.parametrize(
+    ("levels", "call", "added"),
+    [(400, "f{0}(x) + 1", 400), (16, "f{0}(x) + f{0}(x) - x", 1 << 15)],
+    ids=["deep", "doubling"],
+)
+def test_functions_that_call_each_other_on_many_levels(levels: int, call: str, added: int) -> None:
+    functions = ["__device__ __noinline__ int f0(int x) { return x + 1; }"]
+    functions += [
+        f"__device__ __noinline__ int f{level}(int x) {{ return {call.format(level - 1)}; }}"
+        for level in range(1, levels)
+    ]
+    kernel = f'extern "C" __global__ void last(int* out) {{ out[0] = f{levels - 1}(5); }}'
+    out = simulator().zeros(1, I32)
+    simulator().compile("\n".join([*functions, kernel]))(1, 1, (out,))
+    assert simulator().asnumpy(out)[0] == 5 + added
+
+
 def test_function_pointers_that_differ_between_lanes() -> None:
     which = random(11).integers(0, 3, 50, dtype=I32)
     a, b = random(11).integers(-1000, 1000, (2, 50), dtype=I32)

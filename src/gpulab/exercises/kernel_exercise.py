@@ -87,6 +87,8 @@ class KernelExercise:
         is asked for, or "".
     race : str
         The message for every race, if all races have one likely cause.
+    exchange : bool
+        Threads must read from shared memory what other threads store there, in an order that barriers make.
     lockstep : bool
         Also launch as on a GPU before Volta, where diverged lanes of a warp make no progress independently.
     """
@@ -96,4 +98,5 @@ class KernelExercise:
     hint: Callable[[KernelCase, int, int, float], str] | None = None
     requirement: Callable[[Counters, KernelCase], str] | None = None
     race: str = ""
+    exchange: bool = False
     lockstep: bool = False

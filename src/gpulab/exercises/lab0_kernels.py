@@ -285,8 +285,15 @@ KERNELS = (
     KernelExercise("turned", _turned_cases, hint=_turned_hint, requirement=_turned_requirement),
     KernelExercise("histogram", _histogram_cases, hint=_histogram_hint, requirement=_histogram_requirement),
     KernelExercise(
-        "in_turn", _in_turn_cases, hint=_in_turn_hint, requirement=_in_turn_requirement, lockstep=True
+        "in_turn",
+        _in_turn_cases,
+        hint=_in_turn_hint,
+        requirement=_in_turn_requirement,
+        exchange=True,
+        lockstep=True,
     ),
-    KernelExercise("paired", _paired_cases, hint=_paired_hint, requirement=_paired_requirement),
+    KernelExercise(
+        "paired", _paired_cases, hint=_paired_hint, requirement=_paired_requirement, exchange=True
+    ),
     KernelExercise("total", _total_cases, hint=_total_hint, requirement=_total_requirement),
 )

@@ -54,7 +54,7 @@ def _detective_case(
             return ""
         return f"there are no {words} any more: repair the kernel, do not replace it."
 
-    return KernelExercise(name, cases, hint=hint, requirement=requirement)
+    return KernelExercise(name, cases, hint=hint, requirement=requirement, exchange=True)
 
 
 KERNELS = (

@@ -32,10 +32,11 @@ from gpulab.model.sampling import (
     with_work_found,
 )
 from gpulab.model.unrolling import without_unrolling
-from gpulab.problems.base import Shape, no_values
+from gpulab.problems.base import Shape
 from gpulab.profiling.counts.counters import record_samples
 from gpulab.profiling.counts.metrics import Counters
 from gpulab.provenance import Provenance
+from gpulab.verification.inputs import draw_period, repeated_poison, repeated_values
 
 if TYPE_CHECKING:
     from gpulab.devices.base import RecordableKernel
@@ -142,6 +143,7 @@ def profile_variant(
     device: Device,
     shape: Shape | None = None,
     gpu: str | None = None,
+    seed: int = 0,
 ) -> Profile:
     """Return the profile of a problem's kernel.
 
@@ -151,6 +153,8 @@ def profile_variant(
         Size of the problem. If omitted, the size at which the variant is timed.
     gpu : str, optional
         Name of the GPU to model, from the catalogue. If omitted, the GPU of the device.
+    seed : int
+        Seed of the inputs.
 
     Raises
     ------
@@ -162,28 +166,29 @@ def profile_variant(
     spec: GpuSpec = device.spec if gpu is None else gpu_named(gpu)
 
     def launch() -> SampledLaunch:
-        return variant_launch(kernel, config, spec, shape)
+        return variant_launch(kernel, config, spec, shape, seed)
 
     # A profile may live long, so it does not keep the arrays.
     return _profile(launch(), spec, lambda: _middle_block(launch()))
 
 
 def variant_launch(
-    kernel: Kernel, config: KernelConfig, spec: GpuSpec, shape: Shape | None = None
+    kernel: Kernel, config: KernelConfig, spec: GpuSpec, shape: Shape | None = None, seed: int = 0
 ) -> SampledLaunch:
-    """Return the launch of a problem's kernel on a GPU, with arrays of zeros where values do not matter."""
+    """Return the launch of a problem's kernel on a GPU, on random inputs that take little memory."""
     launch = config.at(shape or config.timing_shape, spec)
     simulated = _with_loops_of(spec, kernel.on_simulator, config)
-    problem = config.problem
-    rng = np.random.default_rng(0) if problem.addressing_inputs else None
+    rng = np.random.default_rng(seed)
+    period = draw_period(rng)
     args = []
-    for argument in problem.arguments(launch.shape, rng, no_values):
-        if argument.kind != "pointer":
+    for argument in config.problem.arguments(launch.shape, rng, repeated_values(period)):
+        if argument.role == "scalar":
             args.append(argument.value)
-        elif argument.name in problem.addressing_inputs:
-            args.append(simulated.device.asarray(argument.value))
-        else:
-            args.append(simulated.device.zeros(argument.value.shape, argument.value.dtype))
+            continue
+        array = argument.value
+        if argument.role == "output" and not argument.initialized:  # the same contents as in a check
+            array = repeated_poison(array, period)
+        args.append(simulated.device.adopt(array))
     return SampledLaunch(simulated, launch.grid, launch.block, args, launch.shared_mem)
 
 

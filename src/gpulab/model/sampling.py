@@ -24,7 +24,12 @@ from gpulab.model.instruction_mix import ptx_blocks, register_pressure
 from gpulab.model.recording import LaunchRecording, TracedWave
 from gpulab.model.resource_usage import AccessSample, LaunchSample
 from gpulab.model.traffic import launch_traffic
-from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
+from gpulab.profiling.counts.block_sampling import (
+    FEWEST_MODELLED,
+    MOST_MODELLED,
+    BlockSample,
+    sample_blocks,
+)
 
 if TYPE_CHECKING:
     from gpulab.compiler.sass.machine_counts import ExecutedInstruction
@@ -45,9 +50,8 @@ __all__ = [
 
 # Some blocks run to their end. Approximate number of warp instructions that they execute together, and the
 # largest number of such blocks:
-SAMPLED_EQUAL = 1 << 20, 24  # if all blocks have the same work
+SAMPLED_EQUAL = 1 << 20, MOST_MODELLED  # if all blocks have the same work
 SAMPLED_UNEQUAL = 1 << 22, 128  # if the work of the blocks differs
-FEWEST_BLOCKS = 3  # lower bound: the work of blocks may increase or decrease over the grid
 SAMPLED_REQUESTS = 40  # requests of each access whose addresses are analysed
 TRACED_REQUESTS = 1 << 18  # approximate number of requests of a wave
 FEWEST_REQUESTS, MOST_REQUESTS = 24, 4096  # traced requests of a warp
@@ -323,7 +327,7 @@ def _sample_blocks(launch: SampledLaunch) -> tuple[BlockSample, TraceRecorder, t
 
 def _blocks_of_about(launch: SampledLaunch, each: int, instructions: int, most: int) -> BlockSample:
     """Return at most `most` blocks, which execute about `instructions` if every block executes `each`."""
-    return launch.spread(max(min(instructions // max(each, 1), most), FEWEST_BLOCKS))
+    return launch.spread(max(min(instructions // max(each, 1), most), FEWEST_MODELLED))
 
 
 def _executed(

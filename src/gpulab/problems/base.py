@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from math import prod
 from types import MappingProxyType
@@ -26,7 +25,6 @@ from gpulab.problems.case import (
     Read,
     Shape,
     gamma,
-    no_values,
     random_values,
 )
 from gpulab.problems.checked_facts import (
@@ -55,7 +53,6 @@ __all__ = [
     "Read",
     "Shape",
     "gamma",
-    "no_values",
     "random_values",
 ]
 
@@ -425,11 +422,6 @@ class Problem(ProblemShapes):
             return f"{output or self._output.name}[{int(index[0])}]"
         names = self.index_names_of(len(index))
         return "(" + ", ".join(f"{n}={int(i)}" for n, i in zip(names, index, strict=True)) + ")"
-
-    @cached_property
-    def addressing_inputs(self) -> frozenset[str]:
-        """Names of integer inputs: their values may be indices, which decide on the memory traffic."""
-        return frozenset(p.name for p in self.parameters if isinstance(p, Input) and not p.is_float)
 
     def kernel_name(self, variant: str) -> str:
         """Return the name of the `__global__` function that a step must define.

@@ -22,7 +22,6 @@ __all__ = [
     "Read",
     "Shape",
     "gamma",
-    "no_values",
     "random_values",
     "sum_error",
 ]
@@ -227,12 +226,6 @@ def random_values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[
     if rng is None:
         return np.broadcast_to(np.float32(0.5), shape)
     return rng.random(shape, dtype=np.float32) * np.float32(2) - np.float32(1)
-
-
-def no_values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
-    """Return an array of this shape whose values have no meaning and take no memory."""
-    del rng
-    return np.broadcast_to(np.float32(0), shape)
 
 
 def gamma(operations: int) -> float:

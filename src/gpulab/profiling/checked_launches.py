@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.config import LaunchConfig
-from gpulab.devices.base import Device
+from gpulab.devices.base import Device, Kernel
 from gpulab.problems.base import Argument, PartialReference
 from gpulab.verification.inputs import bits_of, place_arguments, poison_of, poisoned
 
@@ -28,8 +28,8 @@ SAMPLED_SLICES = 4  # slices of the output along its first axis, besides those n
 class CheckedLaunches:
     """The arguments of repeated launches, and the check of what a launch wrote.
 
-    Call `renew` before a launch and `check` after it. `mismatch` is a sentence about the first launch with a
-    wrong value; empty if there was none.
+    Call `time`, or `renew` before a launch and `check` after it. `mismatch` is a sentence about the first
+    launch with a wrong value; empty if there was none.
 
     Parameters
     ----------
@@ -77,6 +77,16 @@ class CheckedLaunches:
                 self.arrays[argument.name] = argument.value
             renewed.append(argument)
         self.arguments = tuple(renewed)
+
+    def time(self, kernel: Kernel) -> float:
+        """Return the milliseconds of one launch of a kernel on new inputs, whose outputs are then checked."""
+        launch = self.launch
+        self.renew()
+        time = self.device.time(
+            lambda: kernel(launch.grid, launch.block, list(self.arrays.values()), launch.shared_mem)
+        )
+        self.check()
+        return time
 
     def check(self) -> None:
         """Compare slices of the outputs with the reference, and count the elements that were written."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,15 @@ from gpulab.config import KernelConfig, LaunchConfig
 from gpulab.devices.base import Device, Kernel
 from gpulab.devices.device_process import run_in_process
 from gpulab.devices.streams import Launch
-from gpulab.errors import LaunchError
+from gpulab.errors import LaunchError, WrongResult
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import occupancy
 from gpulab.model.profile import profile_variant
 from gpulab.problems import problem as problem_named
 from gpulab.problems.base import Block, Problem, Shape
 from gpulab.problems.baselines import ShippedBaseline, shipped_baseline
-from gpulab.profiling.benchmark import Benchmark, SamplingOptions, measure_launches, modelled
+from gpulab.profiling.benchmark import Benchmark, SamplingOptions, measure_launches, modelled, sample
+from gpulab.profiling.checked_launches import CheckedLaunches
 from gpulab.profiling.residency import Residency, compiler_name, residency
 from gpulab.provenance import Provenance
 from gpulab.verification.fault_place import with_place
@@ -236,6 +238,7 @@ def time_variant(
     shape: Shape | None = None,
     n_repeat: int = 5,
     limit_s: float = 5.0,
+    rng: np.random.Generator | None = None,
 ) -> VariantTiming:
     """Time a kernel of a problem.
 
@@ -256,6 +259,9 @@ def time_variant(
         Launches to time.
     limit_s : float
         Stop early, after at least one sample, once the samples add up to this many seconds.
+    rng : numpy.random.Generator, optional
+        Draws the inputs. On a GPU they then change with every launch, and the values of every launch are
+        checked. By default the inputs are the same in each call.
 
     Returns
     -------
@@ -268,6 +274,8 @@ def time_variant(
         If the configuration cannot be launched at this size.
     LaunchError, MemoryFault
         If the launch fails.
+    WrongResult
+        If a launch on inputs from `rng` computes wrong values.
 
     Examples
     --------
@@ -290,18 +298,21 @@ def time_variant(
     launch = config.at(shape or config.timing_shape, device.spec)
     blocks, compiler = prod(launch.grid), compiler_name(kernel.program.arch)
     if not device.measures_time and kernel.program.ptx:
-        profile = profile_variant(kernel, config, device=device, shape=launch.shape)
+        seed = 0 if rng is None else int(rng.integers(1 << 63))
+        profile = profile_variant(kernel, config, device=device, shape=launch.shape, seed=seed)
         resident = residency(device.spec, profile.occupancy, blocks, profile.registers, compiler)
         return VariantTiming(config, launch.shape, modelled(profile), resident)
 
     try:
-        timing = run_in_process(device, _measured, kernel, launch, device, n_repeat, limit_s)
+        timing, mismatch = run_in_process(device, _measured, kernel, launch, device, n_repeat, limit_s, rng)
     except LaunchError as fault:
 
         def repeat(simulated: RecordableKernel) -> None:
             simulated(launch.grid, launch.block, _arguments(launch, simulated.device), launch.shared_mem)
 
         raise with_place(fault, kernel, repeat) from None
+    if mismatch:
+        raise WrongResult(f"{config.name} is not correct.\n{mismatch}")
     used = kernel.resources
     occupied = occupancy(
         device.spec, prod(launch.block), used.registers, used.shared_bytes + launch.shared_mem
@@ -311,14 +322,24 @@ def time_variant(
 
 
 def _measured(
-    kernel: Kernel, launch: LaunchConfig, device: Device, n_repeat: int, limit_s: float
-) -> Benchmark:
-    """Time a launch in this process, on inputs that are drawn here."""
+    kernel: Kernel,
+    launch: LaunchConfig,
+    device: Device,
+    n_repeat: int,
+    limit_s: float,
+    rng: np.random.Generator | None,
+) -> tuple[Benchmark, str]:
+    """Time a launch in this process; return also a sentence about wrong values, "" if there are none."""
     detail = f"median at {launch.config.problem.format_shape(launch.shape)}"
+    if rng is not None:
+        checked = CheckedLaunches(device, launch, rng)
+        (samples,) = sample([partial(checked.time, kernel)], n_repeat=n_repeat, limit_s=limit_s)
+        return Benchmark.from_samples(samples, device.timing_provenance(detail)), checked.mismatch
+
     options = SamplingOptions(n_repeat=n_repeat, limit_s=limit_s, detail=detail)
     arguments = _arguments(launch, device)
     measured = Launch(kernel, launch.grid, launch.block, arguments, launch.shared_mem)
-    return measure_launches(measured, options)
+    return measure_launches(measured, options), ""
 
 
 def _arguments(launch: LaunchConfig, device: Device) -> list[Any]:

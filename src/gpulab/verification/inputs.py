@@ -9,9 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.devices.base import Device
-from gpulab.problems.base import Argument
+from gpulab.problems.base import Argument, InputValues, Shape, random_values
+from gpulab.simt.runtime.repeated_memory import PAGE_BYTES, repeated
 
-__all__ = ["POISON", "bits_of", "place_arguments", "poison_of", "poisoned"]
+__all__ = [
+    "POISON",
+    "bits_of",
+    "draw_period",
+    "place_arguments",
+    "poison_of",
+    "poisoned",
+    "repeated_poison",
+    "repeated_values",
+]
+
+PATTERN_PAGES = 256  # an input repeats after at least as many pages, and after at most twice as many
 
 # Bits of an element that no kernel has written, by its bytes. As floating-point numbers of 2, 4 and 8 bytes
 # they are signalling NaN with a known payload. A copy keeps the bits and arithmetic sets the quiet bit (IEEE
@@ -35,6 +47,27 @@ def poisoned(output: npt.NDArray[Any]) -> npt.NDArray[Any]:
     # Built from bits: a conversion from a Python float would set the quiet bit of the NaN.
     size = output.dtype.itemsize
     return np.full(output.shape, _POISONS[size], f"u{size}").view(output.dtype)
+
+
+def draw_period(rng: np.random.Generator) -> int:
+    """Return the number of float32 values after which an input may repeat, for `repeated_values`."""
+    # An odd number of pages, which is no multiple of a row or a plane of a usual size.
+    return (PATTERN_PAGES + 1 + 2 * int(rng.integers(PATTERN_PAGES // 2))) * PAGE_BYTES // 4
+
+
+def repeated_values(period: int) -> InputValues:
+    """Return the values of inputs that repeat random numbers and take little memory at any size."""
+
+    def values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
+        return repeated(random_values(rng, (period,)), shape)
+
+    return values
+
+
+def repeated_poison(output: npt.NDArray[Any], period: int) -> npt.NDArray[Any]:
+    """Return an array like `poisoned`, whose pages share memory until they are written."""
+    elements = period * 4 // output.dtype.itemsize
+    return repeated(poisoned(np.empty(elements, output.dtype)), output.shape)
 
 
 def place_arguments(

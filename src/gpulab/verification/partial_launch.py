@@ -11,17 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gpulab.config import LaunchConfig
-from gpulab.problems.base import Argument, Shape, random_values
+from gpulab.problems.base import Argument
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.profiling.counts.counters import LaunchCount
-from gpulab.simt.runtime.repeated_memory import PAGE_BYTES, repeated
 from gpulab.verification.counted_launch import forbidden_stores
-from gpulab.verification.inputs import POISON, poisoned
+from gpulab.verification.inputs import POISON, draw_period, repeated_poison, repeated_values
 from gpulab.verification.verify import INSTRUCTIONS_PER_WORK, MIN_INSTRUCTIONS
 
 __all__ = ["Index", "PartialLaunch", "blocks_of_launch_that_write", "blocks_that_write"]
 
-PATTERN_PAGES = 256  # an input repeats after at least as many pages, and after at most twice as many
 SEARCH_PARTS = 16  # parts of the grid that a search runs one after the other
 # Most warp instructions of a launch whose whole grid is searched with all axes at full length: about 15 s.
 MOST_INSTRUCTIONS = 3 << 27
@@ -59,19 +57,15 @@ class PartialLaunch:
         self.count, self.launch = count, launch
         self.kernel = count.recorded.kernel
         self.problem = launch.config.problem
-        # An odd number of pages, which is no multiple of a row or a plane of a usual size.
-        period = (PATTERN_PAGES + 1 + 2 * int(rng.integers(PATTERN_PAGES // 2))) * PAGE_BYTES // 4
-
-        def values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[np.float32]:
-            return repeated(random_values(rng, (period,)), shape)
-
-        self.inputs = tuple(map(_without_values, self.problem.arguments(launch.shape, rng, values)))
+        period = draw_period(rng)
+        arguments = self.problem.arguments(launch.shape, rng, repeated_values(period))
+        self.inputs = tuple(map(_without_values, arguments))
         self._arguments: dict[str, Any] = {}
         for argument in self.inputs:
             value = argument.value
             if argument.role == "output":
                 self._output_name = argument.name
-                value = self.output = repeated(poisoned(np.empty(period, np.float32)), value.shape)
+                value = self.output = repeated_poison(value, period)
             if argument.role != "scalar":
                 value = self.kernel.device.adopt(value)
             self._arguments[argument.name] = value

@@ -5,7 +5,8 @@ timed would take too long, so some blocks of it run. The values that they write 
 write all points that are theirs:
 
 - The sample consists of columns: all blocks at one position (x, y) of the grid. By the block and tile of the
-  header, a column must write the points of its box of the output.
+  header, a column must write the points of its box of the output. Some columns contain blocks by whose work
+  the time of the launch is modelled.
 - A kernel may distribute the points in another way, such as a loop over tiles. Points that a column left out
   are therefore looked for in the columns around it, and then in the whole grid: first of a launch that is
   short along axes without blocks, and then, if it executes few enough instructions, of the launch itself.
@@ -14,8 +15,9 @@ write all points that are theirs:
 The blocks of a problem whose points cannot be computed one by one, or whose grid is its own, cannot be
 checked alone. Such a problem runs a whole launch, at a size that is halved until that takes little time.
 
-A sample is no proof: a kernel that leaves out a few blocks of a large grid may pass. On a GPU, the grader
-compares whole launches (see `gpulab.profiling.checked_launches`).
+A sample is no proof: a kernel that leaves out a few blocks of a large grid may pass. It gains no points by
+this, because without a GPU these depend on the counted launch, of which all values are compared. On a GPU,
+the grader compares whole launches (see `gpulab.profiling.checked_launches`).
 """
 
 from __future__ import annotations
@@ -32,6 +34,11 @@ from gpulab.config import LaunchConfig
 from gpulab.errors import LaunchError, UsageError
 from gpulab.gpus.limits import Limits
 from gpulab.problems.base import Shape
+from gpulab.profiling.counts.block_sampling import (
+    FEWEST_MODELLED,
+    MOST_MODELLED,
+    sample_blocks,
+)
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.verification.inputs import POISON
 from gpulab.verification.partial_launch import (
@@ -46,6 +53,7 @@ from gpulab.verification.verify import compare_launch
 __all__ = ["TimedInputs", "compare_timed_launch", "with_timed_launches"]
 
 FEWEST_COLUMNS, MOST_COLUMNS = 3, 16
+MODELLED_COLUMNS = 5  # columns of blocks by whose work the time is modelled, besides one of the fewest
 SAMPLED_INSTRUCTIONS = 1 << 20  # warp instructions after which no further column is sampled
 LARGEST_COLUMN = 1 << 28  # units of work; a size with more work in a column is halved
 WHOLE_WORK = 1 << 20  # units of work, or elements of an array, of a whole launch; a larger size is halved
@@ -173,11 +181,17 @@ class _SampledColumns(PartialLaunch):
         self._bits = self.output.view(np.uint32)
 
     def run_columns(self) -> None:
-        """Run columns at random positions and at two corners: more of them if their blocks are short."""
+        """Run columns at random positions, some of them modelled, and at two corners.
+
+        More columns run if their blocks are short.
+        """
         width, height, _ = self.launch.grid
         positions = self.rng.integers((width, height), size=(MOST_COLUMNS, 2))
         drawn = [(int(x), int(y)) for x, y in positions]
-        columns = list(dict.fromkeys([drawn[0], (width - 1, height - 1), drawn[1], (0, 0), *drawn[2:]]))
+        first, second, *modelled = self._modelled()
+        columns = list(
+            dict.fromkeys([first, (width - 1, height - 1), drawn[0], second, (0, 0), *modelled, *drawn[1:]])
+        )
         self._columns = columns[:FEWEST_COLUMNS]
         self.run(self._blocks(self._columns))
 
@@ -187,6 +201,16 @@ class _SampledColumns(PartialLaunch):
         more = columns[FEWEST_COLUMNS : min(SAMPLED_INSTRUCTIONS // each, MOST_COLUMNS)]
         self.run(self._blocks(more))
         self._columns += more
+
+    def _modelled(self) -> list[Column]:
+        """Return some columns with blocks by whose work the time is modelled.
+
+        A kernel that does less in these blocks only would be modelled as a faster one.
+        """
+        grid = self.launch.grid
+        (few,), (many,) = sample_blocks(grid, FEWEST_MODELLED), sample_blocks(grid, MOST_MODELLED)
+        numbers = [self.rng.choice(few.numbers), *self.rng.choice(many.numbers, MODELLED_COLUMNS)]
+        return [(int(number) % grid[0], int(number) // grid[0] % grid[1]) for number in numbers]
 
     def left_out(self) -> list[str]:
         """Return a sentence about points that no block writes; empty if there are none."""

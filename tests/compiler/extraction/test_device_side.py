@@ -343,3 +343,41 @@ def test_copy_of_a_library_is_replaced_by_the_installed_one(tmp_path: Path) -> N
 def test_file_that_cannot_be_read_raises_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"gone\.cu"):
         read_items(tmp_path / "gone.cu")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "header", "type_name"),
+    [("std", "array", "array<int, 4>"), ("cuda::std", "cuda/std/complex", "complex<float>")],
+)
+def test_header_stays_if_its_names_come_by_a_using_directive(
+    namespace: str, header: str, type_name: str
+) -> None:
+    directive = f"#include <{header}>\nusing namespace {namespace};\n"
+    (cell,) = cells(f"{directive}__global__ void k({type_name}* x) {{ x[0] = x[1]; }}\n")
+    assert cell.source.startswith(directive)
+    compile_program(cell.source)
+
+
+def test_header_of_a_name_of_std_is_added_under_a_using_directive() -> None:
+    text = (
+        "#include <vector>\nusing namespace std;\n__global__ void k(bool* x) { *x = is_same<int, bool>(); }\n"
+    )
+    (cell,) = cells(text)
+    assert cell.source.startswith("#include <type_traits>\nusing namespace std;\n")
+
+
+def test_using_directive_is_left_out_if_the_file_declares_the_name() -> None:
+    own = "__device__ int gcd(int a, int b) { return a; }\n"
+    (cell,) = cells(f"using namespace std;\n{own}__global__ void k(int* x) {{ *x = gcd(x[0], x[1]); }}\n")
+    assert "std" not in cell.source
+
+
+def test_comparison_in_a_return_type_does_not_hide_the_function() -> None:
+    text = (
+        "#include <type_traits>\ntemplate <typename T> __device__ typename "
+        "std::enable_if<sizeof(T) == 4, T>::type same(T x) { return x; }\n"
+        "__global__ void k(float* x) { *x = same(*x); }\n"
+    )
+    (cell,) = cells(text)
+    assert "enable_if" in cell.source
+    compile_program(cell.source)

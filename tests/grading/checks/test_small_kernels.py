@@ -113,6 +113,29 @@ __global__ void in_turn(int* order)
     order[turn] = threadIdx.x;
     turn = turn + 1;
 }"""
+OWN_TURNS = """%%cuda in_turn
+__global__ void in_turn(int* order)
+{
+    __shared__ int turn[64];
+    turn[threadIdx.x] = threadIdx.x;
+    for (int k = 1; k < blockDim.x; ++k) __syncthreads();
+    for (int k = 0; k < blockDim.x; ++k) if (k == threadIdx.x) order[k] = turn[k];
+}"""
+POLLS = """%%cuda in_turn
+__global__ void in_turn(int* order)
+{
+    __shared__ int turn;
+    int t = threadIdx.x;
+    if (t == 0) atomicExch(&turn, 0);
+    __syncthreads();
+    for (bool done = false; !done;) {
+        if (atomicAdd(&turn, 0) == t) {
+            order[t] = t;
+            atomicAdd(&turn, 1);
+            done = true;
+        }
+    }
+}"""
 
 ROW_MAJOR = """%%cuda row_major --block 16 16
 __global__ void row_major(float* C, const float* A, const float* B, int rows, int columns, int depth)
@@ -134,7 +157,7 @@ def run(source: str) -> str:
     return cell.name
 
 
-@pytest.mark.parametrize("source", [AXPY, TOTAL, TREE, SHUFFLES, TURNS, ROW_MAJOR])
+@pytest.mark.parametrize("source", [AXPY, TOTAL, TREE, SHUFFLES, TURNS, POLLS, ROW_MAJOR])
 def test_right_kernel_earns_its_points(source: str) -> None:
     assert current_lab().points[run(source)] == 2
 
@@ -183,6 +206,11 @@ def test_turns_without_order_are_refused() -> None:
     together = NO_TURNS.replace("{ ", "{ __shared__ int turn; atomicAdd(&turn, 1); ")
     with pytest.raises(WrongResult, match="2 requests"):
         run(together)
+
+
+def test_barriers_between_threads_that_exchange_nothing_are_refused() -> None:
+    with pytest.raises(WrongResult, match="no thread reads what another one stores"):
+        run(OWN_TURNS)
 
 
 def test_first_barrier_of_turns_is_required() -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.gradebook import Grades, open_gradebook, read_grades
-from gpulab.grading.pipeline.grading_run import GradedSubmission
+from gpulab.grading.pipeline.grading_run import GradedSubmission, time_left
 from gpulab.grading.pipeline.submissions import grade_submissions
 from gpulab.grading.pipeline.verdict_store import load_judged
 from gpulab.grading.release.assignments import release
@@ -128,3 +128,16 @@ def test_test_cell_that_changed_after_the_release_is_refused(tmp_path: pytest.Te
     nbformat.write(notebook, source)
     with pytest.raises(UsageError, match="gpulab release tiny"):
         grade_submissions(course, "tiny", UNSANDBOXED)
+
+
+def test_time_left_decreases_while_a_submission_runs() -> None:
+    assert [time_left(40.0, 4, 2, elapsed) for elapsed in (40.0, 45.0, 59.0)] == [
+        " (20 s left)",
+        " (15 s left)",
+        " (1 s left)",
+    ]
+
+
+def test_time_left_is_not_shown_without_a_finished_submission_or_for_a_slow_one() -> None:
+    assert time_left(0.0, 0, 3, 30.0) == ""
+    assert time_left(40.0, 4, 1, 300.0) == ""

@@ -85,12 +85,18 @@ def is_function(head: Sequence[Token]) -> bool:
     """Return True for the tokens before a function's body."""
     rest = without_template(head)
     texts = [token.text for token in rest]
-    if "operator" not in texts and "=" in outside_brackets(rest):
+    if "operator" not in texts and _has_assignment(outside_brackets(rest)):
         return False
     if not function_name(rest, constructor=True):
         return False
     # The end of `struct ALIGN(16) A` is a name, that of a function's head is `)`, `const` or a macro.
     return texts[-1] in (")", "const", "override", "final", "volatile") or texts[0] not in CLASS_KEYS
+
+
+def _has_assignment(texts: Sequence[str]) -> bool:
+    """Return True for a `=` that is no part of a comparison, as in the type `enable_if_t<N == 4, int>`."""
+    around = zip(["", *texts], texts, [*texts[1:], ""], strict=False)
+    return any(text == "=" and {before, after}.isdisjoint("=!<>") for before, text, after in around)
 
 
 def outside_brackets(tokens: Sequence[Token]) -> list[str]:

@@ -40,7 +40,7 @@ _CONSTEXPR_MEMBER = re.compile(
 )
 _RANDOM = "curand_kernel.h"
 _COMMENT = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
-# C++ headers that programs include through others, by names of namespace std that they declare.
+# C++ headers by names of namespace std that they declare; programs include some through others.
 _STD_HEADERS = {
     "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t bool_constant "
     "integral_constant true_type false_type is_integral is_floating_point is_integral_v is_floating_point_v "
@@ -50,6 +50,15 @@ _STD_HEADERS = {
     "remove_cv_t remove_const remove_const_t remove_pointer remove_pointer_t add_const underlying_type decay "
     "decay_t void_t conjunction disjunction negation aligned_storage",
     "utility": "pair make_pair integer_sequence index_sequence make_index_sequence",
+    "array": "array",
+    "bit": "bit_cast countl_zero countr_zero has_single_bit popcount",
+    "complex": "complex",
+    "functional": "divides minus multiplies negate plus",
+    "numeric": "gcd lcm",
+    "optional": "nullopt optional",
+    "span": "span",
+    "tuple": "make_tuple tuple tuple_element tuple_size",
+    "variant": "variant",
 }
 _STD_NAMES = frozenset(" ".join(_STD_HEADERS.values()).split())
 # Names of namespace cooperative_groups by which a kernel under `using namespace` needs its slow header.
@@ -224,16 +233,22 @@ def _closure(items: Sequence[SourceItem], kernels: set[str]) -> set[int]:
 
     markers = _kept_markers(items, chosen)
     namespaces = {name for index in markers for name in items[index].names}
-    using = {n for n, item in enumerate(items) if _is_known_namespace(item, namespaces, needed)}
+    foreign = needed.difference(*(item.names for item in items if item.kind in NEEDED))
+    using = {n for n, item in enumerate(items) if _is_known_namespace(item, namespaces, foreign)}
     return chosen | using | _kept_markers(items, chosen | using)
 
 
 def _is_known_namespace(item: SourceItem, namespaces: set[str], needed: set[str]) -> bool:
-    """Return True for `using namespace` of a namespace that the cell contains or includes."""
-    if item.kind is not ItemKind.USING_NAMESPACE or "std" in item.uses:
+    """Return True for `using namespace` of a namespace that the cell contains or includes.
+
+    needed: names that the cell uses and the file does not declare.
+    """
+    if item.kind is not ItemKind.USING_NAMESPACE:
         return False
     if "cooperative_groups" in item.names:
         return bool(needed & _GROUPS)
+    if "std" in item.names and "cuda" not in item.uses:
+        return bool(needed & _STD_NAMES)
     return bool(item.names & namespaces or item.uses & {"nvcuda", "cuda", "cub", "thrust"})
 
 
@@ -293,9 +308,17 @@ def _kept_markers(items: Sequence[SourceItem], chosen: set[int]) -> set[int]:
 
 def _cell(items: Sequence[SourceItem], names: Sequence[str], chosen: set[int]) -> ExtractedCell:
     uses = {name for index in chosen for name in items[index].uses}
-    declared = {name for index in chosen for name in items[index].names}
+    declared = {
+        name
+        for index in chosen
+        if items[index].kind is not ItemKind.USING_NAMESPACE
+        for name in items[index].names
+    }
     included = {match[1] for item in items if (match := _include(item)) and _is_useful(match[1], uses)}
-    added = sorted(_missing_headers(uses - declared) - included)
+    # <cuda/std/array> declares the names of <array>.
+    added = sorted(
+        _missing_headers(uses - declared) - included - {name.removeprefix("cuda/std/") for name in included}
+    )
 
     spaces = {"__device__"} | {
         name

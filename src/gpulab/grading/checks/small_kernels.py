@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,13 @@ MAX_FINDINGS = 2
 BUDGET = 1 << 20  # instructions that a warp may execute; right kernels take less than a hundredth
 OLDER = "On a GPU before Volta: "
 WAITS_FOR_ITS_WARP = "Lanes that left the loop wait behind it: do in the loop what the others wait for."
+
+BARRIER = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:bar|barrier)\.[^;]*;", re.MULTILINE)  # in PTX
+OTHER_ORDER = ("mbarrier", "atom.shared")  # in PTX; these order accesses, too, and cannot be removed
+NO_EXCHANGE = (
+    "the values are right, but no thread reads what another one stores in shared memory, so barriers have "
+    "no effect: repair the kernel, do not replace it."
+)
 
 
 class CaseFailure(WrongResult):
@@ -114,6 +122,8 @@ def _check(exercise: KernelExercise, kernel: Kernel, cases: tuple[KernelCase, ..
         _check_lockstep(exercise, simulated, cases)
     if exercise.requirement is not None:
         _check_requirement(exercise, simulated, cases[-1])
+    if exercise.exchange:
+        _check_exchange(simulated, cases[-1])
     if simulated is not kernel:
         for case in cases:
             _compare(exercise, kernel, case, run_in_process(kernel.device, _launched, kernel, case))
@@ -212,6 +222,22 @@ def _check_requirement(exercise: KernelExercise, kernel: Any, case: KernelCase) 
         raise CaseFailure(
             case.label, reasons=(f"the values are right, but {missed} (Counted by the simulator.)",)
         )
+
+
+def _check_exchange(kernel: Any, case: KernelCase) -> None:
+    """Raise `CaseFailure` unless the kernel has races without its barriers: its threads exchange values.
+
+    A kernel that also orders its accesses by other means than barriers is not checked.
+    """
+    from gpulab.verification.sanitize import sanitize
+
+    ptx = kernel.program.ptx
+    if any(operation in ptx for operation in OTHER_ORDER):
+        return
+    unordered = kernel.device.load_ptx(BARRIER.sub("", ptx), kernel.name)
+    findings = sanitize(unordered, case.grid, case.block, _placed(case, kernel.device), budget=BUDGET)
+    if not any(finding.tool == "racecheck" for finding in findings):
+        raise CaseFailure(case.label, reasons=(NO_EXCHANGE,))
 
 
 def _placed(case: KernelCase, device: Device) -> list[Any]:

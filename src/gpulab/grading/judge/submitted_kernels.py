@@ -9,6 +9,7 @@ from gpulab import session
 from gpulab.cell import Cell, KernelCell, is_kernel_cell, parse_cell
 from gpulab.devices.base import Device
 from gpulab.errors import CompileError, GpulabError, HeaderError, WrongResult
+from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.recheck import last_result
 from gpulab.grading.judge.plan import KERNEL, SOLUTION, NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedCell, KernelInspection, Output
@@ -145,7 +146,7 @@ def _timing(cell: Cell, device: Device) -> VariantTiming | None:
     result = last_result(cell.name)
     try:
         kernel = result.kernel if result and result.kernel else session.kernel(cell.name)
-        return time_variant(kernel, cell.config, device=device)
+        return time_variant(kernel, cell.config, device=device, rng=random_generator(cell.name))
     except GpulabError:  # the verdict does not depend on the time
         return None
 

@@ -31,7 +31,7 @@ from gpulab.grading.release.rubric import required_rubric
 from gpulab.problems.registry import PROBLEM_FILE, open_lab
 from gpulab.profiling.speedup import VariantTiming
 
-__all__ = ["GradeOptions", "GradedSubmission", "GradingRun", "locked_course"]
+__all__ = ["GradeOptions", "GradedSubmission", "GradingRun", "locked_course", "time_left"]
 
 Progress = Callable[[int, int, str], None]
 
@@ -139,7 +139,7 @@ class GradingRun:
         self, tasks: dict[str, tuple[Submission, str]], scores: dict[str, Any], progress: Progress
     ) -> None:
         """Judge submissions and enter each verdict as it comes."""
-        start, before = time.monotonic(), len(self.done)
+        start, before, last_s = time.monotonic(), len(self.done), 0.0
         jobs = max(1, min(self.options.jobs or worker_count(), len(tasks)))
         with open_workers(
             jobs=jobs,
@@ -150,13 +150,14 @@ class GradingRun:
             if self._baselines_missing():
                 timings = workers.time_shown_kernels(self.plan, self.options.device)
             for item in workers.judge_all(self._task(submission) for submission, _ in tasks.values()):
-                finished = len(self.done) - before
+                finished, elapsed_s = len(self.done) - before, time.monotonic() - start
                 if isinstance(item, JudgedSubmission):
                     submission, key = tasks[item.student]
                     self.store.save(item, key)
                     self._finish(submission, item, key, scores, judged=True)
+                    last_s = elapsed_s
                 else:
-                    left = _time_left(time.monotonic() - start, finished, len(tasks) - finished)
+                    left = time_left(last_s, finished, len(tasks) - finished, elapsed_s)
                     progress(len(self.done), len(self.students), ", ".join(item) + left)
             if timings is not None:
                 known = [VariantTiming.from_dict(timing) for timing in timings.result()]
@@ -253,11 +254,15 @@ def device_label(options: GradeOptions) -> str:
     return f"{opened.kind} {opened.name}"
 
 
-def _time_left(elapsed_s: float, finished: int, remaining: int) -> str:
-    """Return the rest of the progress bar's text; empty until a first submission is finished."""
-    if finished == 0:
+def time_left(last_s: float, finished: int, remaining: int, elapsed_s: float) -> str:
+    """Return the rest of the progress bar's text: the time left, or "" if it is unknown.
+
+    The estimate is made when a submission finishes, `last_s` after the start, and decreases from then on. It
+    is unknown before the first one finishes, and while a submission takes longer than the others did.
+    """
+    seconds = last_s / max(finished, 1) * remaining - (elapsed_s - last_s)
+    if seconds < 1:
         return ""
-    seconds = elapsed_s / finished * remaining
     return f" ({seconds / 60:.0f} min left)" if seconds >= 90 else f" ({seconds:.0f} s left)"
 
 

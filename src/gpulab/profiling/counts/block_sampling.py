@@ -9,9 +9,12 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BlockSample", "sample_blocks"]
+__all__ = ["FEWEST_MODELLED", "MOST_MODELLED", "BlockSample", "sample_blocks"]
 
 FEWEST_BLOCKS = 32  # smallest sample of a position, if the grid has as many blocks there
+# Fewest and most blocks by whose work a launch is modelled, if all have the same work. One is not enough,
+# because the work may increase or decrease over the grid.
+FEWEST_MODELLED, MOST_MODELLED = 3, 24
 # Steps on the three axes, as fractions of the grid: powers of the reciprocal of the root of x**4 = x + 1, the
 # golden ratio's counterpart in three dimensions. Such points cover a grid of any width evenly.
 STEPS = (0.8191725, 0.6710436, 0.5497005)

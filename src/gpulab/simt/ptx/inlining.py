@@ -1,9 +1,10 @@
 """Inlining of device functions: a kernel without calls.
 
 A `.param` variable of a call becomes registers, one for each offset that is stored to it, so that passing an
-argument is a `mov`. A recursive function, or one whose address is taken, is not inlined: its body appears
-once, a call pushes the number of its return site on the thread's stack and jumps, and a return pops the
-number and jumps back. All other functions are inlined at every call. `alloca` takes memory of the same stack.
+argument is a `mov`. A recursive function, one whose address is taken, or one that would take too much code is
+not inlined (see `CallGraph`): its body appears once, a call pushes the number of its return site on the
+thread's stack and jumps, and a return pops the number and jumps back. All other functions are inlined at
+every call. `alloca` takes memory of the same stack.
 """
 
 from __future__ import annotations
