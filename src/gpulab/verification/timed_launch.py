@@ -188,9 +188,9 @@ class _SampledColumns(PartialLaunch):
         width, height, _ = self.launch.grid
         positions = self.rng.integers((width, height), size=(MOST_COLUMNS, 2))
         drawn = [(int(x), int(y)) for x, y in positions]
-        first, second, *modelled = self._modelled()
+        first, *modelled = self._modelled()
         columns = list(
-            dict.fromkeys([first, (width - 1, height - 1), drawn[0], second, (0, 0), *modelled, *drawn[1:]])
+            dict.fromkeys([first, (width - 1, height - 1), drawn[0], (0, 0), *modelled, *drawn[1:]])
         )
         self._columns = columns[:FEWEST_COLUMNS]
         self.run(self._blocks(self._columns))
