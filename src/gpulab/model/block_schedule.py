@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ LONGEST_SCHEDULE = 32  # waves; in a longer launch, the blocks that end last tak
 
 def schedule_stretch(
     grid: tuple[int, int, int],
-    blocks: npt.NDArray[np.int64],
+    working: npt.NDArray[np.int64] | None,
     numbers: Sequence[int],
     work: Sequence[int],
     sms: int,
@@ -29,8 +30,8 @@ def schedule_stretch(
     ----------
     grid : tuple of int
         Blocks of the grid on each axis.
-    blocks : array of int
-        Linear indices of the blocks with work, in ascending order.
+    working : array of int or None
+        Linear indices of the blocks with work, in ascending order; None if all blocks have work.
     numbers, work : sequence of int
         Linear indices of some of these blocks, and the work of each. Other blocks have the work of
         the nearest of these.
@@ -43,14 +44,16 @@ def schedule_stretch(
         Stretch of the longest chain of blocks that run one after the other, and of the busiest SM.
     """
     slots = sms * resident
-    if min(work) == max(work) or len(blocks) > LONGEST_SCHEDULE * slots:
+    blocks = prod(grid) if working is None else len(working)
+    if min(work) == max(work) or blocks > LONGEST_SCHEDULE * slots:
         return 1.0, 1.0
     sampled = np.asarray(work, float)
-    each = sampled[_nearest(_places(grid, np.asarray(numbers)), sampled, _places(grid, blocks))]
+    scheduled = np.arange(blocks) if working is None else working
+    each = sampled[_nearest(_places(grid, np.asarray(numbers)), sampled, _places(grid, scheduled))]
     mean = float(each.mean())
     # Short blocks, at the boundary of a problem, are too few to let the others begin earlier.
     chain, busiest = (
-        max(_last_end(each, servers, together) / (-(-len(blocks) // servers) * mean), 1.0)
+        max(_last_end(each, servers, together) / (-(-blocks // servers) * mean), 1.0)
         # The blocks of an SM share it: for its units it is one server that executes them one after the other.
         for servers, together in ((slots, 1), (sms, resident))
     )

@@ -59,7 +59,7 @@ class TracedWave:
 
 @dataclass(frozen=True)
 class LaunchRecording:
-    """What the simulator recorded of a launch, without the latencies and rates of the model.
+    """The instructions and requests of a launch on the simulator; no latency or rate of the model is in it.
 
     Attributes
     ----------

@@ -188,9 +188,8 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
     resident = recording.residency.blocks_per_sm
     blocks = recording.blocks
     drifts = bool(recording.waves) and not recording.waves[-1].ended and blocks > 2 * spec.sms * resident
-    working = np.arange(blocks) if recording.working is None else recording.working
     chain, busiest = schedule_stretch(
-        recording.grid, working, recording.block_numbers, recording.block_work, spec.sms, resident
+        recording.grid, recording.working, recording.block_numbers, recording.block_work, spec.sms, resident
     )
     return LaunchSample(
         blocks=blocks,

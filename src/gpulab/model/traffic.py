@@ -32,7 +32,7 @@ __all__ = ["launch_traffic"]
 # shows which cache has them.
 FEWEST_FIRST = 0.05
 
-_Shares = npt.NDArray[np.float64]  # what L1, L2 and DRAM serve of the requests or sectors
+_Shares = npt.NDArray[np.float64]  # the shares of requests, or of sectors, that L1, L2 and DRAM serve
 
 
 def launch_traffic(

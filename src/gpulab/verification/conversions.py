@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from gpulab.compiler.messages.nvrtc_log import LINE_DIRECTIVE
 from gpulab.compiler.program import Program
 
 __all__ = ["implicit_truncation"]
 
-_LOCATION = re.compile(r"\s*\.loc\s+1\s+(\d+)\s")
 _TRUNCATION = re.compile(r"\s*cvt\.rzi(\.ftz|\.sat)*\.[su]\d+\.f\d+\s")
 # A cast, or a function whose name says that it rounds.
 _EXPLICIT = re.compile(
@@ -22,7 +22,7 @@ def implicit_truncation(program: Program) -> str:
     """Return a question about the first line with such a conversion; "" if there is none."""
     lines, number = program.source.splitlines(), 0
     for text in program.ptx.splitlines():
-        if location := _LOCATION.match(text):
+        if location := LINE_DIRECTIVE.match(text):
             number = int(location[1])
         elif _TRUNCATION.match(text) and 0 < number <= len(lines) and not _EXPLICIT.search(lines[number - 1]):
             return (

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from gpulab.compiler.mangling import demangled
 from gpulab.compiler.nvrtc import FILE_NAME
 
-__all__ = ["Message", "messages_of"]
+__all__ = ["LINE_DIRECTIVE", "Message", "messages_of"]
 
+LINE_DIRECTIVE = re.compile(r"\s*\.loc\s+1\s+(\d+)\s")  # a line of the student's source, in PTX
 _SEVERITY = r"(?P<severity>catastrophic error|internal error|error|warning|remark|note)"
 _PLACED = re.compile(rf"(?P<file>\S[^\n]*?)\((?P<line>\d+)\): {_SEVERITY}(?: #[\w-]+)?: (?P<text>.*)")
 _AT_END = re.compile(rf"At end of source: {_SEVERITY}(?: #[\w-]+)?: (?P<text>.*)")
@@ -24,7 +25,6 @@ _PTXAS_LINE = re.compile(
     r"ptxas \S+(?: ptx input)?, line (?P<line>\d+); (?P<severity>error|warning|fatal)\s*: (?P<text>.*)"
 )
 _PTXAS = re.compile(r" ?ptxas (?P<severity>error|warning|fatal)\s*: (?P<text>.*)")
-_LOC = re.compile(r"\s*\.loc\s+1\s+(\d+)\s")
 _TOO_MUCH_SHARED = re.compile(
     r"Entry function '([^']+)' uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)"
 )
@@ -110,7 +110,7 @@ def _clearer_ptxas(text: str) -> str:
 def _line_of_ptx(ptx: str, line: int) -> int:
     """Return the source line of a line of PTX, from the `.loc` directive above it; 0 if there is none."""
     for text in reversed(ptx.splitlines()[:line]):
-        if match := _LOC.match(text):
+        if match := LINE_DIRECTIVE.match(text):
             return int(match[1])
         if text.startswith((".visible", ".func", ".entry")):
             break

@@ -41,7 +41,7 @@ _BUILT_IN = {
     *_SPECIFIERS,
     *_TYPES,
 }
-_NO_NAME = ('expected a ")"', "expected an identifier")  # where a name has been replaced by a number
+_NO_NAME = ('expected a ")"', "expected an identifier")  # for a name that a macro has turned into a number
 SIMILARITY = 0.8  # least ratio of two names (difflib); names that differ in one letter are above it
 
 
@@ -66,7 +66,7 @@ def suggestion(text: str, source: SourceText, line: int, column: int) -> str:
     ):
         return " The operator `^` is the exclusive or: write a power as a product, such as `x * x`."
     if text in UNDEFINED_NAMESPACE:
-        name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
+        name = _word_at(source, line, column)
         header = header_of(name)
         if header:
             return f": add `#include <{header}>` above the kernel, which declares `{name}`"
@@ -100,7 +100,7 @@ def suggestion(text: str, source: SourceText, line: int, column: int) -> str:
 
 def _macro_at(source: SourceText, line: int, column: int) -> str:
     """Return the sentence for a variable whose name at a place is a macro of the source; "" if it is none."""
-    name = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
+    name = _word_at(source, line, column)
     for directive, token in pairwise(source.tokens):
         if directive.directive and directive.text == "define" and token.text == name:
             defined = source.place_of(token.offset)[0]
@@ -110,7 +110,7 @@ def _macro_at(source: SourceText, line: int, column: int) -> str:
 
 def misspelt_specifier(source: SourceText, line: int, column: int) -> str:
     """Return the message for a word such as `_global_` at a place, or "" if it resembles no specifier."""
-    word = next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
+    word = _word_at(source, line, column)
     plain = {specifier.strip("_"): specifier for specifier in _SPECIFIERS}
     similar = get_close_matches(word.strip("_"), plain, 1, SIMILARITY)
     return f"`{word}`{IS_NO_SPECIFIER}; do you mean `{plain[similar[0]]}`?" if similar else ""
@@ -132,6 +132,11 @@ def _has_power(source: SourceText, line: int) -> bool:
         and source.place_of(token.offset)[0] == line
         for token, after in pairwise(source.tokens)
     )
+
+
+def _word_at(source: SourceText, line: int, column: int) -> str:
+    """Return the token at a place; "" if none begins there."""
+    return next((t.text for t in source.tokens if source.place_of(t.offset) == (line, column)), "")
 
 
 def _word_before(source: SourceText, line: int, column: int) -> str:

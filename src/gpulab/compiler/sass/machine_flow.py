@@ -68,6 +68,8 @@ class MachineFlow:
         ]
         self.estimated_lines: set[int] = set()
         self.slow_rows: set[int] = set()
+        self._turns = frozenset(block.number for block in self.blocks if _takes_turns(block))
+        self._full_sums = list(self._sums_of_full_warps())
         self._thread_graph = self._thread_equations()
         self.threads = [self._threads_of(block) for block in self.blocks]
         self._warp_graph = self._warp_equations()
@@ -93,7 +95,7 @@ class MachineFlow:
 
         for equation in self._loop_equations(graph):
             graph.add(equation)
-        for start, end, full_warps in self._sums_of_full_warps():
+        for start, end, full_warps in self._full_sums:
             graph.add(graph.edge(start, end, WARP * full_warps))
         graph.propagate_zeros(0)
 
@@ -265,7 +267,7 @@ class MachineFlow:
                 if self._repeats(machine, head):
                     graph.add(graph.edge(machine, machine, copy.warps - copy.first_warps))
 
-        for start, end, full_warps in self._sums_of_full_warps():
+        for start, end, full_warps in self._full_sums:
             graph.add(graph.edge(start, end, full_warps))
 
         in_degree = Counter(target for block in match.ptx for target in dict.fromkeys(block.targets))
@@ -356,7 +358,7 @@ class MachineFlow:
         warps, threads = self.warps[block.number], self.threads[block.number]
         if instruction.offset <= self._last_syncs[block.number]:
             warps = self._arriving_warps(block)
-        if _takes_turns(block):  # each active lane has a turn, in which all of them execute the block
+        if block.number in self._turns:  # each active lane has a turn, in which all of them execute the block
             together = round(threads * threads / max(warps, 1))
             by_one_lane = instruction.conditional and instruction.op != "ELECT"
             return threads, together, threads if by_one_lane else together

@@ -72,9 +72,9 @@ def require_loops(
     record_points(name, 0)
     if not callable(function):
         raise UsageError(f"there is no function `{name}` yet: run the cell above that defines it.")
-    if "NotImplementedError" in text_of_loops(function):  # the stub
-        raise UsageError(f"{name} is not written yet: write the loops in place of the `raise` line.")
     text = text_of_loops(function)
+    if "NotImplementedError" in text:  # the stub
+        raise UsageError(f"{name} is not written yet: write the loops in place of the `raise` line.")
     run = compile_loops(function)
     if endless := _endless(text):
         raise WrongResult(f"{name}: {endless}")

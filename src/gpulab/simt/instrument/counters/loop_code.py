@@ -55,6 +55,9 @@ def waiting_loops(blocks: Sequence[Block]) -> list[tuple[int, int, int]]:
     `mbarrier.try_wait`), so that the loop hardly ever repeats. All blocks of the loop execute in each
     repetition, and the next block is entered from this loop only.
     """
+    waiting = [b.number for b in blocks if any("try_wait" in item.parts for item in b.code)]
+    if not waiting:
+        return []
     entries = Counter(target for block in blocks for target in block.targets)
     loops = []
     for end in blocks:
@@ -66,7 +69,7 @@ def waiting_loops(blocks: Sequence[Block]) -> list[tuple[int, int, int]]:
                 [target for target in block.targets if target in inside] == [block.number + 1]
                 for block in body[:-1]
             )
-            waits = any("try_wait" in item.parts for block in body for item in block.code)
+            waits = any(number in inside for number in waiting)
             if waits and straight and len(leaving) == 1 and entries[leaving[0]] == 1:
                 loops.append((first, end.number, leaving[0]))
     return loops
