@@ -141,7 +141,10 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     gpu_ms["atomics"] = work.atomic_cycles / work.blocks / clock
     # At a barrier, a block waits for its slowest warp, whose requests have waited longer than others.
     slowest = 1 + architecture.barrier_queueing * work.barrier_share
-    of_gpu = {"DRAM": slowest * architecture.queueing, "L2": slowest * architecture.l2_queueing}
+    of_gpu = {
+        ("DRAM",): slowest * architecture.queueing,
+        ("L2", "atomics"): slowest * architecture.l2_queueing,
+    }
     of_sm = slowest * architecture.sm_queueing
     # A scheduler issues at most one instruction per cycle, which the unit for single precision can accept.
     # The other units accept one every other cycle or less often, so warps wait for them, too. The constant
@@ -156,7 +159,7 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
         parts = {name: ms * blocks for name, ms in gpu_ms.items()}
         parts |= {name: ms * busiest_sm for name, ms in sm_ms.items()}
 
-        queues: dict[tuple[str, ...], float] = {(name,): q * latency for name, q in of_gpu.items()}
+        queues: dict[tuple[str, ...], float] = {names: q * latency for names, q in of_gpu.items()}
         for names, servers in shared_by.items():
             # A warp waits while the others that share a server with it are served.
             warps = max(busiest_sm * work.warps / servers, 1)

@@ -76,14 +76,18 @@ L2_RETAINED = 0.84
 L2_KEPT, L2_LOST = 0.8, 0.96
 # Instructions of a warp between two barriers, in most kernels to which barrier_queueing was fitted.
 SEGMENT_INSTRUCTIONS = 100
-# Cycles of L2 for a store to a sector that all SMs store to, and for the addition of a floating-point number
-# to an element, both measured on an H100, on which integer operations take as long as on an H200.
-SHARED_STORE_CYCLES = 2.5
+# Cycles of an SM in which a slice of L2 adds a floating-point number to an element, or writes to a sector
+# that all SMs store to, both measured on an H100, on which integer operations take as long as on an H200. The
+# second is the median of 223 launches whose time such stores determine, so it includes those that wait when
+# the last block has ended.
 FLOAT_ATOMIC_CYCLES = 3.49
-# A store joins one of the same SM to the same sector that was made less than about this number of cycles
-# before. Measured on an H100: 22 to 49 cycles, for stores of random warps, of all warps, and between random
-# loads.
+SHARED_STORE_CYCLES = 2.8
+# A store joins those of neighbouring warps to the same sector that the SM has made in about the last 36
+# cycles: at most four, because no more make theirs in a row. From the counters of the same launches.
 JOINING_CYCLES = 36
+JOINING_WARPS = 4
+# Bytes that a slice of L2 moves in a cycle of an SM, on an H100 and an H200.
+SLICE_BYTES = 55.5
 
 
 @dataclass(frozen=True)
@@ -259,9 +263,9 @@ def resource_usage(sample: LaunchSample, spec: GpuSpec, architecture: Architectu
     progress independently, and the traffic of all waves but the first and the last is corrected for it.
     """
     work = _work_of_waves(sample, spec, architecture)
-    estimated = estimate(spec, architecture, work)
-    time_cycles = (estimated.time_ms - estimated.terms["launch"]) * spec.boost_clock_mhz * 1e3
-    stores = _shared_store_cycles(sample, spec, max(time_cycles, 1.0)) if spec.l2_bytes else 0.0
+    if not spec.l2_bytes:
+        return work
+    stores = _shared_store_cycles(sample, spec, architecture, work)
     return replace(work, atomic_cycles=max(work.atomic_cycles, stores))
 
 
@@ -476,27 +480,43 @@ def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
     return max(cycles.values(), default=0.0)
 
 
-def _shared_store_cycles(sample: LaunchSample, spec: GpuSpec, time_cycles: float) -> float:
-    """Return the cycles of L2 for the stores to the piece of memory that most warps write to.
+def _shared_store_cycles(
+    sample: LaunchSample, spec: GpuSpec, architecture: Architecture, work: Work
+) -> float:
+    """Return the cycles of the slice of L2 with the piece of memory that most warps store to.
 
-    Stores of one SM to one sector that follow each other closely join. If stores come at random, as in a
-    launch that otherwise takes `time_cycles`, the gap between two of them is longer than t with probability
-    exp(-t / mean gap).
+    `work` is that of the launch without these stores. The slice serves its share of all requests, too.
     """
-    stores: defaultdict[int, float] = defaultdict(float)
-    sectors: defaultdict[int, int] = defaultdict(int)
-    for pieces in _on_shared_pieces(sample, updates=False).values():
-        for piece, (operations, touched) in pieces.items():
-            stores[piece] += operations
-            sectors[piece] = max(sectors[piece], touched)
-    sms = min(sample.blocks, spec.sms)
-    return max(
-        (
-            SHARED_STORE_CYCLES * count * exp(-JOINING_CYCLES * count / (sms * sectors[piece]) / time_cycles)
-            for piece, count in stores.items()
-        ),
-        default=0.0,
-    )
+    pieces_by_site = [pieces for pieces in _on_shared_pieces(sample, updates=False).values() if pieces]
+    if not pieces_by_site:
+        return 0.0
+    terms = estimate(spec, architecture, work).terms
+    busy_ms = max(ms for name, ms in terms.items() if name not in ("latency", "blocks", "launch"))
+    busy_cycles = busy_ms * spec.boost_clock_mhz * 1e3 * min(sample.blocks, spec.sms)  # of all SMs
+    made: defaultdict[int, float] = defaultdict(float)
+    for pieces in pieces_by_site:
+        for piece, (operations, sectors) in pieces.items():
+            made[piece] += operations / sectors
+
+    counts = (count for site, count in sample.requests.items() if sample.accesses[site].space != "shared")
+    opportunities = max(sample.blocks * work.warps, *counts)
+    written: defaultdict[int, float] = defaultdict(float)
+    for pieces in pieces_by_site:
+        for piece, (operations, sectors) in pieces.items():
+            share = min(operations / sectors / opportunities, 1.0)
+            written[piece] += operations / _joined_stores(share, work.warps, busy_cycles / made[piece])
+    slices = architecture.l2_bytes_per_cycle / SLICE_BYTES
+    return SHARED_STORE_CYCLES * max(written.values()) + work.l2_cycles.entering / slices
+
+
+def _joined_stores(share: float, warps: int, gap_cycles: float) -> float:
+    """Return how many stores of an SM to one sector reach L2 as one.
+
+    A share of the warps makes them, one every `gap_cycles` while the SM is busy. A block has `warps`.
+    """
+    neighbours = min(warps, JOINING_WARPS)
+    storing = share * neighbours / (1 - (1 - share) ** neighbours)  # of neighbours of which one stores
+    return min(storing, exp(min(JOINING_CYCLES / max(gap_cycles, 1.0), JOINING_CYCLES)))
 
 
 def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int, tuple[float, int]]]:
