@@ -24,7 +24,7 @@ UNITS = {
     "fp32": "FADD FMUL FFMA FFMA32I FADD32I FMUL32I",
     "fma": "IMAD IMUL HFMA2 HADD2 HMUL2",  # on the same pipe as single precision since 7.0
     "fp64": "DADD DMUL DFMA DSETP DMNMX",
-    "special": "MUFU F2I I2F F2F I2I FRND POPC FLO BREV F2FP I2FP",
+    "special": "MUFU F2I I2F F2F I2I FRND POPC FLO BREV F2FP FCHK",
     "load": "LDG LD ATOM ATOMG",
     "store": "STG ST RED REDG LDGSTS",
     "shared": "LDS LDSM ATOMS",
@@ -41,6 +41,7 @@ UNITS = {
     "MEMBAR",
     "uniform": "UMOV UIADD3 UIMAD ULEA ULOP3 USHF USEL UISETP UPLOP3 USGXT UFLO UPRMT",
 }  # fmt: skip
+WIDE_PRODUCTS = ("IMAD.HI", "IMAD.WIDE")  # they take twice as long (measured on an H100)
 WARP = 32  # lanes
 _UNIT_OF = {opcode: unit for unit, opcodes in UNITS.items() for opcode in opcodes.split()}
 
@@ -83,6 +84,8 @@ def _machine_operation(item: MachineInstruction, addresses: Mapping[int, float])
     product = machine_product(item)
     unit = f"tensor_{product.kind}" if product else _UNIT_OF.get(item.op, "integer")
     size = product.multiply_adds if product else 1.0
+    if item.opcode.startswith(WIDE_PRODUCTS):
+        size = 2.0
     if unit == "constant":
         size = max(addresses.get(item.ptx_line, 1.0), 1.0)
     # The assembler's own schedule says for what an instruction waits, and for how long.

@@ -61,12 +61,20 @@ __all__ = [
 # This and the lines of a store that L1 looks up at once are from counters of micro-kernels on an H100.
 PASSING = ("exchange", "system")
 STORED_LINES_PER_PASS = 3
+# Cycles of the data path for an element that an atomic operation updates, and for each of its bytes in addition.
+UPDATE_CYCLES, UPDATE_CYCLES_PER_BYTE = 0.4, 0.06
 STORED_LINE_BYTES = 64  # that L2 could write in the time in which it looks up a line of a store; assumed
 # From the H200's counters, not from its times (docs/model.md, "Fitted figures").
+HITS_PER_CYCLE = (
+    3  # lines of a load that L1 has, of which it looks up so many per cycle (measured on an H100)
+)
 LINES_PER_PASS = 2  # lines of a load that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
-SLICE_BYTES = 512  # adjacent bytes in one slice of L2 to which several warps store
-ATOMIC_BYTES = 1024  # adjacent bytes in two slices of L2, which execute atomic operations at the same time
+SLICE_BYTES = 256  # adjacent bytes in one slice of L2
+SLICE_SECTORS = SLICE_BYTES // SECTOR_BYTES
+REGION_BYTES = 4096  # adjacent bytes that all blocks change if some of them do
+FEWEST_SEEN = 4  # operations in a third of the sample, from which a piece has more of them than others
+ASSIGNMENTS = 32  # random assignments of pieces to slices, of which the mean is taken
 JOINED = 0.15  # share of the requests of several SMs for one sector that join one in flight, out of step
 # Share of L2 that still holds a wave's data when its warps progress independently. On an H100, 8 % of 36 MiB
 # that a launch reads twice are read from DRAM again, 27 % of 40 MiB, 66 % of 44 MiB and 91 % of 48 MiB.
@@ -87,7 +95,7 @@ SHARED_STORE_CYCLES = 2.8
 JOINING_CYCLES = 36
 JOINING_WARPS = 4
 # Bytes that a slice of L2 moves in a cycle of an SM, on an H100 and an H200.
-SLICE_BYTES = 55.5
+SLICE_BYTES_PER_CYCLE = 55.5
 
 
 @dataclass(frozen=True)
@@ -466,18 +474,22 @@ def _joined(sample: LaunchSample) -> float:
 def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
     """Return the cycles of L2 for the atomic operations on the piece of memory that most warps change.
 
-    Two slices of L2 execute the operations on the lines of such a piece. The operations on one line take
-    turns, and additions of floating-point numbers to one sector take longer. Lanes that update one element
-    are one operation if the compiler combines them; otherwise each of them is an operation.
+    A slice of L2 executes them one after the other, and additions of floating-point numbers to one sector take
+    longer. Lanes that update one element are one operation if the compiler combines them; otherwise each of
+    them is an operation.
     """
     cycles: defaultdict[int, float] = defaultdict(float)
     for site, pieces in _on_shared_pieces(sample, updates=True).items():
         floating = sample.accesses[site].floating
         for piece, (operations, sectors) in pieces.items():
-            lines = -(-sectors * SECTOR_BYTES // LINE_BYTES)
             of_sector = FLOAT_ATOMIC_CYCLES / sectors if floating else 0.0
-            cycles[piece] += operations * max(architecture.atomic_cycles / min(lines, 2), of_sector)
-    return max(cycles.values(), default=0.0)
+            cycles[piece] += operations * max(architecture.atomic_cycles, of_sector)
+    if not cycles:
+        return 0.0
+    slices = round(architecture.l2_bytes_per_cycle / SLICE_BYTES_PER_CYCLE)
+    chosen = np.random.default_rng(0).integers(slices, size=(ASSIGNMENTS, len(cycles)))
+    weights = list(cycles.values())
+    return float(np.mean([np.bincount(one, weights).max() for one in chosen]))
 
 
 def _shared_store_cycles(
@@ -505,7 +517,7 @@ def _shared_store_cycles(
         for piece, (operations, sectors) in pieces.items():
             share = min(operations / sectors / opportunities, 1.0)
             written[piece] += operations / _joined_stores(share, work.warps, busy_cycles / made[piece])
-    slices = architecture.l2_bytes_per_cycle / SLICE_BYTES
+    slices = architecture.l2_bytes_per_cycle / SLICE_BYTES_PER_CYCLE
     return SHARED_STORE_CYCLES * max(written.values()) + work.l2_cycles.entering / slices
 
 
@@ -522,43 +534,60 @@ def _joined_stores(share: float, warps: int, gap_cycles: float) -> float:
 def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int, tuple[float, int]]]:
     """Return the operations of each store or atomic operation on the pieces of memory that blocks share.
 
-    For each site and piece, the operations of the whole launch and the sectors that they touch. Lanes that
-    store to one sector are one operation.
+    For each site and piece, the operations of the whole launch and the sectors that they touch.
     """
     result = {}
-    size = ATOMIC_BYTES if updates else SLICE_BYTES
     for site, count in sample.requests.items():
         access = sample.accesses[site]
         if access.reads or access.updates != updates or access.space == "shared" or len(access.masks) < 3:
             continue
-        separate = updates and site not in sample.combined
         operations = [
-            _operations(row[active], size, separate)
+            _operations(row[active], updates, site in sample.combined)
             for active, row in zip(lanes(access.masks), access.addresses, strict=True)
         ]
         # Blocks usually change memory of their own. The first and the last third of the samples come from
-        # different blocks, so a piece that all blocks change is in both.
+        # different blocks, so a region that all blocks change is in both.
         third = len(operations) // 3
         first, last = (sum(part, Counter()) for part in (operations[:third], operations[-third:]))
+        shared = {_region(piece) for piece in first} & {_region(piece) for piece in last}
+        made = sum(operations, Counter())
+        in_region = Counter(_region(piece) for piece in made)
+        of_region: Counter[int] = Counter()
+        for piece, number in made.items():
+            of_region[_region(piece)] += number
         touched = np.unique(access.addresses[lanes(access.masks)] // SECTOR_BYTES)
-        touched = touched * SECTOR_BYTES // size
-        result[site] = {
-            piece: (count * number / third, int((touched == piece).sum()))
-            for piece, number in (first & last).items()
-        }
+        sectors = Counter((touched * SECTOR_BYTES // SLICE_BYTES).tolist())
+        result[site] = {}
+        for piece in made:
+            if _region(piece) in shared:
+                # The sample shows only which pieces stand out. The others of a region are taken as equal.
+                seen = min(first[piece], last[piece])
+                usual = of_region[_region(piece)] / in_region[_region(piece)] / len(operations)
+                stands_out = seen >= max(FEWEST_SEEN, third * usual)
+                share, parts = (seen / third, sectors[piece]) if stands_out else (usual, SLICE_SECTORS)
+                result[site][piece] = count * share, parts
     return result
 
 
-def _operations(addresses: npt.NDArray[np.int64], size: int, separate: bool) -> Counter[int]:
-    """Return the operations of one request by the piece of memory of `size` bytes."""
+def _region(piece: int) -> int:
+    return piece * SLICE_BYTES // REGION_BYTES
+
+
+def _operations(addresses: npt.NDArray[np.int64], updates: bool, combined: bool) -> Counter[int]:
+    """Return the operations of one request by the piece of memory in one slice of L2.
+
+    Lanes that store to one sector are one operation. Those that update one element are one if the compiler
+    has `combined` them, for which all of them must update it.
+    """
     elements, lanes_of_element = np.unique(addresses, return_counts=True)
+    separate = updates and not (combined and len(elements) == 1)
     sectors: dict[int, int] = {}
     for element, number in zip(elements.tolist(), lanes_of_element.tolist(), strict=True):
         sector = element // SECTOR_BYTES
         sectors[sector] = max(sectors.get(sector, 1), number if separate else 1)
     pieces: Counter[int] = Counter()
     for sector, number in sectors.items():
-        pieces[sector * SECTOR_BYTES // size] += number
+        pieces[sector * SECTOR_BYTES // SLICE_BYTES] += number
     return pieces
 
 
@@ -645,9 +674,19 @@ def _cached_cost(
     at_once = LINES_PER_PASS if access.reads else STORED_LINES_PER_PASS
     # L1 is the same memory as shared memory, with the same banks: a row of 128 bytes that begins in the
     # middle of a line takes one pass, and two rows of 64 bytes on the same banks take two.
-    passes = max(_mean(np.maximum(bank_passes(masks, addresses, width, 32), -(-lines // at_once))), 1.0)
+    banks = bank_passes(masks, addresses, width, 32)
+    hits = traffic.l1_sectors / traffic.sectors if access.reads and traffic and traffic.sectors else 0.0
+    looked_up = np.maximum(banks, -(-lines // at_once))
+    passes = max(hits * _mean(banks) + (1 - hits) * _mean(looked_up), 1.0)
 
-    tags, sent = _mean(lines), _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
+    if access.updates:  # one element after the other
+        elements = _mean(unique_per_request(masks, addresses, width))
+        passes = max(passes, elements * (UPDATE_CYCLES + UPDATE_CYCLES_PER_BYTE * width))
+
+    tags, sent = (
+        _mean(lines) * (1 - hits + hits / HITS_PER_CYCLE),
+        _mean(unique_per_request(masks, addresses, SECTOR_BYTES)),
+    )
     if traffic is None or not traffic.requests:  # every sector comes from DRAM
         traffic = SiteTraffic(0, 0, 1, sent, tags, 0, 0, sent, tags)
     dram = traffic.dram_bytes + SECTOR_BYTES * completing

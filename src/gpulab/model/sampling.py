@@ -215,13 +215,23 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
 def _combined(code: MachineCode | None) -> frozenset[int]:
     """Return the PTX rows of atomic operations for which the compiler combines the lanes of a warp.
 
-    It then reduces their values (REDUX), or counts the lanes (POPC), and one lane makes the request.
+    It then reduces their values (REDUX), counts the lanes (POPC) or adds up along them (SHFL), and one lane,
+    chosen by a predicate, makes the request. Copies of the operation in an unrolled loop may use the same
+    predicate and value.
     """
-    return frozenset(
-        instruction.ptx_line
-        for instruction in (code.instructions if code else ())
-        if instruction.op in ("REDUX", "POPC")
-    )
+    rows: set[int] = set()
+    choices: set[str] = set()
+    for instruction in code.instructions if code else ():
+        if instruction.op in ("REDUX", "POPC", "SHFL"):
+            rows.add(instruction.ptx_line)
+        elif instruction.op.startswith(("RED", "ATOM")) and instruction.predicate:
+            if instruction.ptx_line in rows:
+                choices.add(instruction.predicate)
+            elif instruction.predicate in choices:
+                rows.add(instruction.ptx_line)
+        elif instruction.targets:
+            choices.clear()
+    return frozenset(rows)
 
 
 def _imbalance(wave: TracedWave) -> float:

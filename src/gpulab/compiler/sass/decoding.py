@@ -66,6 +66,7 @@ TENSOR_MODIFIERS = {
     ),
 }
 BRANCH_FORMS = ("", "U", "DIV", "CONV")
+PRODUCT_FORMS = {0x25: "WIDE", 0x27: "HI"}  # of IMAD, by bits 0 to 7
 
 
 def machine_code(program: Program, name: str) -> MachineCode | None:
@@ -140,7 +141,9 @@ def _instructions(
             wide = architecture >= 90 and op != "BSSY"
             targets = (offset + BYTES + 4 * _distance(low, high, wide=wide),)
 
-        if op == "BRA":
+        if op == "IMAD":
+            modifiers = PRODUCT_FORMS.get(number & 0xFF, "")
+        elif op == "BRA":
             modifiers = BRANCH_FORMS[low >> 32 & 3]
             operands = _predicate(high >> 23 & 7, high >> 26 & 1)
 

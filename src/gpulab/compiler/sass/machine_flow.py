@@ -119,11 +119,28 @@ class MachineFlow:
         for block in self.blocks:
             if block.instructions[-1].opcode.startswith("BRA.DIV"):
                 yield block.targets[-1]
-            if block.calls is not None:
-                predecessors = [other for other in self.blocks if block.number in other.targets]
-                if any(len(other.targets) > 1 for other in predecessors):
-                    self.slow_rows.add(block.instructions[-1].ptx_line)
-                    yield block.number
+            if block.calls is not None and self._can_be_avoided(block):
+                self.slow_rows.add(block.instructions[-1].ptx_line)
+                yield block.number
+
+    def _can_be_avoided(self, call: MachineBlock) -> bool:
+        """Return True if threads can take another way to where they continue after a call."""
+        ways = [target for block in self._predecessors(call) for target in block.targets]
+        reached, todo = {call.number}, [target for target in ways if target != call.number]
+        while todo:
+            number = todo.pop()
+            if number not in reached:
+                reached.add(number)
+                todo += self.blocks[number].targets
+        after = call
+        while len(after.targets) == 1:
+            after = self.blocks[after.targets[0]]
+            if len(self._predecessors(after)) > 1:
+                break
+        return after.number in reached - {call.number}
+
+    def _predecessors(self, block: MachineBlock) -> list[MachineBlock]:
+        return [other for other in self.blocks if block.number in other.targets]
 
     def _sums_of_full_warps(self) -> Iterator[tuple[int, int, int]]:
         """Yield the edges that only warps without an inactive lane take, and how many do.

@@ -18,6 +18,8 @@ __all__ = ["PtxMatch", "UnrolledCopy"]
 # such as R2UR for the descriptor of a load from global memory, belong to the same line and do not count.
 ONE_TO_ONE = ("fma.", "add.f", "add.rn.f", "sub.f", "mul.f", "mul.rn.f", "ld.global", "st.", "shfl.", "ex2.")
 PREPARATIONS = ("R2UR", "LDC", "ULDC", "S2R", "MOV", "UMOV", "IMAD", "IADD3", "LEA")
+# Machine instructions that compute predicates: the assembler adds such tests to the loops that it unrolls.
+TESTS = ("ISETP", "PLOP3", "UISETP", "UPLOP3")
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class PtxMatch:
         return {
             head: self._distribute(self.block_by_number[head], layout)
             for head, layout in self._layouts.items()
-            if max(layout.values()) > 1
+            if max(layout.values()) > 1 or len(layout) > 2
         }
 
     @cached_property
@@ -172,20 +174,55 @@ class PtxMatch:
         """
         found = {}
         for head, body in self.loops.items():
+            blocks = [self.block_by_number[member] for member in body]
+            rows = [
+                item.row
+                for block in blocks
+                if block.threads == self.block_by_number[head].threads  # it runs in every iteration
+                for item in block.instructions
+            ]
             layouts: Counter[tuple[tuple[int, int], ...]] = Counter()
-            for member in body:
-                block = self.block_by_number[member]
-                if block.threads == self.block_by_number[head].threads:  # it runs in every iteration
-                    layouts.update(
-                        tuple(sorted(copies.items()))
-                        for item in block.instructions
-                        if item.opcode.startswith(ONE_TO_ONE) and (copies := self._copies(item.row))
-                    )
+            for row in rows:
+                if self.opcode_of_row[row].startswith(ONE_TO_ONE) and (copies := self._copies(row)):
+                    layouts[tuple(sorted(copies.items()))] += 1
             if layouts:
                 [(layout, count)] = layouts.most_common(1)
                 if 2 * count > layouts.total():
                     found[head] = dict(layout)
+            elif layout_by_length := self._layout_by_length(rows):
+                found[head] = layout_by_length
         return found
+
+    def _layout_by_length(self, rows: Sequence[int]) -> dict[int, int]:
+        """Return the copies of a loop's body, of which `rows` are the PTX lines, by how long its lines became.
+
+        The machine blocks with copies have instructions of most lines. Lines with more machine instructions
+        count more.
+        """
+        placed = {
+            row: Counter(
+                number
+                for number, item in self.machine_of_row.get(row, ())
+                if item.op not in TESTS and not item.conditional
+            )
+            for row in rows
+        }
+        placed = {row: numbers for row, numbers in placed.items() if numbers}
+        lines = Counter(number for numbers in placed.values() for number in numbers)
+        holders = {number for number, count in lines.items() if 2 * count > len(placed)}
+        layouts: Counter[tuple[tuple[int, int], ...]] = Counter()
+        for numbers in placed.values():
+            if holders <= numbers.keys() and holders:
+                least = min(numbers[number] for number in holders)
+                layout = tuple(sorted((number, round(numbers[number] / least)) for number in holders))
+                layouts[layout] += numbers.total()
+        if not layouts:
+            return {}
+        [(layout, weight)] = layouts.most_common(1)
+        if 2 * weight <= layouts.total():
+            return {}
+        repeats = any(number in self.code.blocks[number].targets for number in holders)
+        return dict(layout) if repeats else dict.fromkeys(sorted(holders), 1)
 
     def _copies(self, row: int) -> Counter[int]:
         """Return the machine instructions in each machine block that execute a PTX line.
@@ -208,8 +245,13 @@ class PtxMatch:
     def _distribute(self, head: PtxBlock, copies: Mapping[int, int]) -> Mapping[int, UnrolledCopy]:
         """Return the executions of each machine block: the one with most copies runs as often as possible.
 
-        copies: the number of copies of the loop's body in each machine block.
+        copies: the number of copies of the loop's body in each machine block. If each block is one copy, all
+        are estimated to run equally often.
         """
+        if max(copies.values()) == 1:
+            self.uncounted_loops.add(head.number)
+            share = head.warps // len(copies), head.threads // len(copies)
+            return {machine: UnrolledCopy(1, *share, *share) for machine in copies}
         distributed: dict[int, UnrolledCopy] = {}
         left = head.warps, head.threads
         for machine, size in sorted(copies.items(), key=lambda item: -item[1]):
