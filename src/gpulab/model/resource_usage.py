@@ -8,7 +8,7 @@ and 128 bytes of a half-warp's addresses and has no caches; later GPUs request s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp, inf, prod
@@ -61,7 +61,8 @@ __all__ = [
 # This and the lines of a store that L1 looks up at once are from counters of micro-kernels on an H100.
 PASSING = ("exchange", "system")
 STORED_LINES_PER_PASS = 3
-# Cycles of the data path for an element that an atomic operation updates, and for each of its bytes in addition.
+# Cycles of the data path for an element that an atomic operation updates, and for each of its bytes
+# in addition (measured on an H100).
 UPDATE_CYCLES, UPDATE_CYCLES_PER_BYTE = 0.4, 0.06
 STORED_LINE_BYTES = 64  # that L2 could write in the time in which it looks up a line of a store; assumed
 # From the H200's counters, not from its times (docs/model.md, "Fitted figures").
@@ -71,7 +72,6 @@ HITS_PER_CYCLE = (
 LINES_PER_PASS = 2  # lines of a load that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
 SLICE_BYTES = 256  # adjacent bytes in one slice of L2
-SLICE_SECTORS = SLICE_BYTES // SECTOR_BYTES
 REGION_BYTES = 4096  # adjacent bytes that all blocks change if some of them do
 FEWEST_SEEN = 4  # operations in a third of the sample, from which a piece has more of them than others
 ASSIGNMENTS = 32  # random assignments of pieces to slices, of which the mean is taken
@@ -472,11 +472,12 @@ def _joined(sample: LaunchSample) -> float:
 
 
 def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
-    """Return the cycles of L2 for the atomic operations on the piece of memory that most warps change.
+    """Return the cycles of the slice of L2 with most of the atomic operations on memory that blocks share.
 
-    A slice of L2 executes them one after the other, and additions of floating-point numbers to one sector take
-    longer. Lanes that update one element are one operation if the compiler combines them; otherwise each of
-    them is an operation.
+    It executes them one after the other, and additions of floating-point numbers to one sector take longer.
+    Lanes that update one element are one operation if the compiler combines them; otherwise each of them is
+    an operation. Which slice has a piece of memory is not known, so the result is the mean of several random
+    assignments.
     """
     cycles: defaultdict[int, float] = defaultdict(float)
     for site, pieces in _on_shared_pieces(sample, updates=True).items():
@@ -486,7 +487,7 @@ def _atomic_cycles(sample: LaunchSample, architecture: Architecture) -> float:
             cycles[piece] += operations * max(architecture.atomic_cycles, of_sector)
     if not cycles:
         return 0.0
-    slices = round(architecture.l2_bytes_per_cycle / SLICE_BYTES_PER_CYCLE)
+    slices = max(round(architecture.l2_bytes_per_cycle / SLICE_BYTES_PER_CYCLE), 1)
     chosen = np.random.default_rng(0).integers(slices, size=(ASSIGNMENTS, len(cycles)))
     weights = list(cycles.values())
     return float(np.mean([np.bincount(one, weights).max() for one in chosen]))
@@ -536,7 +537,7 @@ def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int
 
     For each site and piece, the operations of the whole launch and the sectors that they touch.
     """
-    result = {}
+    result: dict[int, dict[int, tuple[float, int]]] = {}
     for site, count in sample.requests.items():
         access = sample.accesses[site]
         if access.reads or access.updates != updates or access.space == "shared" or len(access.masks) < 3:
@@ -545,28 +546,42 @@ def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int
             _operations(row[active], updates, site in sample.combined)
             for active, row in zip(lanes(access.masks), access.addresses, strict=True)
         ]
-        # Blocks usually change memory of their own. The first and the last third of the samples come from
-        # different blocks, so a region that all blocks change is in both.
-        third = len(operations) // 3
-        first, last = (sum(part, Counter()) for part in (operations[:third], operations[-third:]))
-        shared = {_region(piece) for piece in first} & {_region(piece) for piece in last}
-        made = sum(operations, Counter())
-        in_region = Counter(_region(piece) for piece in made)
-        of_region: Counter[int] = Counter()
-        for piece, number in made.items():
-            of_region[_region(piece)] += number
         touched = np.unique(access.addresses[lanes(access.masks)] // SECTOR_BYTES)
         sectors = Counter((touched * SECTOR_BYTES // SLICE_BYTES).tolist())
-        result[site] = {}
-        for piece in made:
-            if _region(piece) in shared:
-                # The sample shows only which pieces stand out. The others of a region are taken as equal.
-                seen = min(first[piece], last[piece])
-                usual = of_region[_region(piece)] / in_region[_region(piece)] / len(operations)
-                stands_out = seen >= max(FEWEST_SEEN, third * usual)
-                share, parts = (seen / third, sectors[piece]) if stands_out else (usual, SLICE_SECTORS)
-                result[site][piece] = count * share, parts
+        result[site] = {
+            piece: (count * share, sectors[piece] if stands_out else SLICE_BYTES // SECTOR_BYTES)
+            for piece, (share, stands_out) in _shares_of_pieces(operations).items()
+        }
     return result
+
+
+def _shares_of_pieces(operations: Sequence[Counter[int]]) -> dict[int, tuple[float, bool]]:
+    """Return the operations of a request on each piece of memory that blocks share, on average.
+
+    `operations` has the pieces of sampled requests. True marks a piece with more operations than those around
+    it; a sample does not show smaller differences.
+    """
+    # Blocks usually change memory of their own. The first and the last third of the samples come from
+    # different blocks, so a region that all blocks change is in both.
+    third = len(operations) // 3
+    first, last = _total(operations[:third]), _total(operations[-third:])
+    shared = {_region(piece) for piece in first} & {_region(piece) for piece in last}
+    made = _total(operations)
+    pieces, total = Counter(_region(piece) for piece in made), Counter[int]()
+    for piece, number in made.items():
+        total[_region(piece)] += number
+
+    shares = {}
+    for region, piece in ((_region(piece), piece) for piece in made):
+        if region in shared:
+            usual, seen = total[region] / pieces[region] / len(operations), min(first[piece], last[piece])
+            stands_out = seen >= max(FEWEST_SEEN, third * usual)
+            shares[piece] = seen / third if stands_out else usual, stands_out
+    return shares
+
+
+def _total(counters: Sequence[Counter[int]]) -> Counter[int]:
+    return sum(counters, Counter[int]())
 
 
 def _region(piece: int) -> int:

@@ -194,7 +194,7 @@ class PtxMatch:
         return found
 
     def _layout_by_length(self, rows: Sequence[int]) -> dict[int, int]:
-        """Return the copies of a loop's body, of which `rows` are the PTX lines, by how long its lines became.
+        """Return the copies of a loop's body by how many machine instructions its PTX lines, `rows`, became.
 
         The machine blocks with copies have instructions of most lines. Lines with more machine instructions
         count more.
