@@ -83,6 +83,35 @@ def flatten(module: Module, name: str) -> FlatFunction:
     return result
 
 
+@dataclass(frozen=True)
+class _Copy:
+    """One copy of a function's body in the flat kernel.
+
+    Attributes
+    ----------
+    function : Function
+        The function.
+    prefix : str
+        The text before the names of the copy.
+    owner : str or None
+        The function whose body receives the copy: one that is not inlined, or None for the kernel.
+    symbols : dict
+        What the names of the function's variables, parameters, labels and tables become.
+    """
+
+    function: Function
+    prefix: str
+    owner: str | None
+    symbols: dict[str, Operand]
+
+    def is_call_param(self, item: Instruction) -> bool:
+        """Return True if a load or store accesses a `.param` variable of a call."""
+        memory = item.operands[1] if item.op == "ld" else item.operands[0]
+        assert isinstance(memory, Mem)
+        of_kernel = self.function.params if self.function.entry else []
+        return isinstance(memory.base, Sym) and memory.base.name not in {p.name for p in of_kernel}
+
+
 class _Flattener:
     def __init__(self, module: Module, flat: FlatFunction) -> None:
         self.module, self.flat = module, flat
@@ -278,69 +307,75 @@ class _Flattener:
         `owner` is the function whose body receives these instructions: one that is not inlined, or None for
         the kernel.
         """
-        labels = {item for item in function.body if isinstance(item, str)}
-        own = {v.name for v in function.variables} | {p.name for p in function.params + function.results}
-        own |= labels | set(function.tables)
-        self.flat.registers.update({prefix + r: t for r, t in function.registers.items()})
-        frame: dict[str, Reg] = {}
-        if owner == function.name:
-            frame = self.open_frame(function, prefix)
-        names: dict[str, str] = {}
-        for variable in function.variables:
-            # A shared variable of a function exists once, even if the function is inlined several times.
-            once = variable.space == "shared" and not function.entry
-            names[variable.name] = name = (f"{function.name}:" if once else prefix) + variable.name
-            if variable.space != "param" and name not in frame:
-                self.flat.variables[name] = replace(variable, name=name)
-        self.flat.tables.update(
-            {prefix + t: [prefix + label for label in targets] for t, targets in function.tables.items()}
-        )
-        entry_params = {p.name for p in function.params} if function.entry else set()
-
-        def rename(operand: Operand) -> Operand:
-            if isinstance(operand, Reg):
-                if operand.name == RESERVED_REGISTER:
-                    self.flat.variables[RESERVED.name] = RESERVED
-                    return Sym(RESERVED.name)
-                is_own = operand.name in function.registers
-                return Reg(prefix + operand.name, operand.negated) if is_own and prefix else operand
-            if isinstance(operand, Sym):
-                if prefix + operand.name in frame:
-                    return frame[prefix + operand.name]
-                if operand.name in own:
-                    name = names.get(operand.name, prefix + operand.name)
-                    return operand if operand.name in entry_params else Sym(name)
-                address = function_address(self.module, operand.name)
-                return operand if address is None else Imm(address)
-            if isinstance(operand, Mem):
-                rest = tuple(map(rename, operand.rest))
-                return Mem(rename(operand.base), operand.offset, rest, operand.constant_index)
-            if isinstance(operand, Vec):
-                return Vec(tuple(rename(part) for part in operand.parts))
-            return operand
-
+        copy = _Copy(function, prefix, owner, self.declare(function, prefix, owner))
         for item in function.body:
             if isinstance(item, str):
                 self.flat.body.append(prefix + item)
-                continue
-            predicate = item.predicate and rename(item.predicate)
-            assert predicate is None or isinstance(predicate, Reg)
-            operands = tuple(map(rename, item.operands))
-            copy = Instruction(item.parts, operands, predicate, item.line, item.call, item.row)
-            if item.call is not None:
-                target = item.call.target
-                target = target if isinstance(target, Sym) else rename(target)
-                self.call(replace(copy, call=replace(item.call, target=target)), prefix, owner)
-            elif item.op in STACK_OPERATIONS and item.predicate is None:
-                self.stack_operation(copy)
-            elif item.op == "ret" and not function.entry:
-                self.flat.body.append(Instruction(("bra",), (Sym(f"{prefix}return"),), predicate, item.line))
-            elif item.op in ("ld", "st") and "param" in item.parts and self.is_call_param(copy, entry_params):
-                self.flat.body += self.moves(copy)
             else:
-                self.flat.body.append(copy)
+                self.append(item, copy)
         if not function.entry:
             self.flat.body.append(f"{prefix}return")
+
+    def declare(self, function: Function, prefix: str, owner: str | None) -> dict[str, Operand]:
+        """Declare the registers, variables and tables of a copy; return what its own symbols become."""
+        self.flat.registers.update({prefix + r: t for r, t in function.registers.items()})
+        self.flat.tables.update(
+            {prefix + t: [prefix + label for label in targets] for t, targets in function.tables.items()}
+        )
+        labels = {item for item in function.body if isinstance(item, str)}
+        formals = {formal.name for formal in function.params + function.results}
+        own: dict[str, Operand] = {n: Sym(prefix + n) for n in labels | formals | set(function.tables)}
+
+        frame = self.open_frame(function, prefix) if owner == function.name else {}
+        for variable in function.variables:
+            # A shared variable of a function exists once, even if the function is inlined several times.
+            once = variable.space == "shared" and not function.entry
+            name = (f"{function.name}:" if once else prefix) + variable.name
+            own[variable.name] = frame.get(variable.name, Sym(name))
+            if variable.space != "param" and variable.name not in frame:
+                self.flat.variables[name] = replace(variable, name=name)
+        return own
+
+    def append(self, item: Instruction, copy: _Copy) -> None:
+        """Append an instruction of a copy; replace calls, returns, and accesses to parameters of calls."""
+        predicate = item.predicate and self.rename(item.predicate, copy)
+        assert predicate is None or isinstance(predicate, Reg)
+        operands = tuple(self.rename(operand, copy) for operand in item.operands)
+        renamed = Instruction(item.parts, operands, predicate, item.line, item.call, item.row)
+
+        if item.call is not None:
+            target = item.call.target
+            target = target if isinstance(target, Sym) else self.rename(target, copy)
+            self.call(replace(renamed, call=replace(item.call, target=target)), copy)
+        elif item.op in STACK_OPERATIONS and item.predicate is None:
+            self.stack_operation(renamed)
+        elif item.op == "ret" and not copy.function.entry:
+            label = Sym(f"{copy.prefix}return")
+            self.flat.body.append(Instruction(("bra",), (label,), predicate, item.line))
+        elif item.op in ("ld", "st") and "param" in item.parts and copy.is_call_param(renamed):
+            self.flat.body += self.moves(renamed)
+        else:
+            self.flat.body.append(renamed)
+
+    def rename(self, operand: Operand, copy: _Copy) -> Operand:
+        """Return an operand of a copy with the names of the flat kernel."""
+        match operand:
+            case Reg(name) if name == RESERVED_REGISTER:
+                self.flat.variables[RESERVED.name] = RESERVED
+                return Sym(RESERVED.name)
+            case Reg(name, negated) if copy.prefix and name in copy.function.registers:
+                return Reg(copy.prefix + name, negated)
+            case Sym(name) if name in copy.symbols:
+                return copy.symbols[name]
+            case Sym(name):
+                address = function_address(self.module, name)
+                return operand if address is None else Imm(address)
+            case Mem(base, offset, rest, constant_index):
+                renamed = tuple(self.rename(part, copy) for part in rest)
+                return Mem(self.rename(base, copy), offset, renamed, constant_index)
+            case Vec(parts):
+                return Vec(tuple(self.rename(part, copy) for part in parts))
+        return operand
 
     def open_frame(self, function: Function, prefix: str) -> dict[str, Reg]:
         """Allocate a function's local variables on the stack; return registers with their addresses."""
@@ -351,18 +386,11 @@ class _Flattener:
                 at = -(-at // 16) * 16
                 address = self.scratch(f"{prefix}{variable.name} at", "b64")
                 self.emit("add", "s64", address, TOP, Imm(at))
-                addresses[prefix + variable.name] = address
+                addresses[variable.name] = address
                 at += variable.size
         if at:
             self.emit("add", "s64", TOP, TOP, Imm(self.frame_bytes(function)))
         return addresses
-
-    @staticmethod
-    def is_call_param(item: Instruction, entry_params: set[str]) -> bool:
-        """Return True if a load or store accesses a `.param` variable of a call."""
-        memory = item.operands[1] if item.op == "ld" else item.operands[0]
-        assert isinstance(memory, Mem)
-        return isinstance(memory.base, Sym) and memory.base.name not in entry_params
 
     def moves(self, item: Instruction) -> list[Instruction]:
         """Replace `st.param.v2.f32 [p+8], {a, b}` by `mov p+8, a; mov p+12, b`."""
@@ -397,12 +425,12 @@ class _Flattener:
 
     # -- calls ----------------------------------------------------------------------------------
 
-    def call(self, item: Instruction, prefix: str, owner: str | None) -> None:
+    def call(self, item: Instruction, copy: _Copy) -> None:
         """Append a call."""
         call = item.call
         assert call is not None
-        arguments = tuple(prefix + a for a in call.arguments)
-        results = tuple(prefix + r for r in call.results)
+        arguments = tuple(copy.prefix + a for a in call.arguments)
+        results = tuple(copy.prefix + r for r in call.results)
         if isinstance(call.target, Sym) and call.target.name in BUILTINS:
             self.flat.body.append(replace(item, call=replace(call, results=results, arguments=arguments)))
             for result in results:
@@ -417,12 +445,12 @@ class _Flattener:
             self.flat.body.append(Instruction(("bra",), (Sym(skip),), around, item.line))
 
         if isinstance(call.target, Sym):
-            self.call_by_name(item, call.target.name, arguments, results, owner)
+            self.call_by_name(item, call.target.name, arguments, results, copy.owner)
         else:
             signature = (len(arguments), len(results))
             names = [n for n in sorted(self.graph.address_taken) if self.signature(n) == signature]
             if names:
-                self.emit_call(names, arguments, call.target, owner, item.line)
+                self.emit_call(names, arguments, call.target, copy.owner, item.line)
             else:  # no function has its address taken
                 self.emit("trap", line=item.line)
             for position, outer in enumerate(results):
