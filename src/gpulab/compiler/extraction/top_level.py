@@ -387,7 +387,8 @@ class _Conditions:
         """Read the name of a directive. in_declaration: it is within brackets of the declaration."""
         if self._skipped:
             self._skipped += (name in _OPENING) - (name == "endif")
-            self.opened -= not self._skipped
+            if not self._skipped and self.opened:
+                self.opened -= 1
         elif name in _OPENING:
             self.opened += 1
         elif name in _BRANCH and (self.opened or in_declaration):
