@@ -212,7 +212,7 @@ class _Reader:
         return start, self.source.student_offset(last.offset + len(last.text) - 1) + 1
 
     def _begins_declaration(self, first: int) -> bool:
-        """Return True for an `#if` around the first words of a declaration, such as `__device__`."""
+        """Return True for an `#if` around the beginning of a declaration, such as the head of a function."""
         if self.tokens[first + 1 : first + 2] == () or self.tokens[first + 1].text not in _OPENING:
             return False
         depth = words = 0
@@ -228,10 +228,24 @@ class _Reader:
                     return False
                 index = _directive_end(self.source, index)
                 continue
-            if self.tokens[index].text in ("{", "}", ";"):
+            if self.tokens[index].text == "{":
+                return is_function(self._plain(first, index)) and self._contains_branch(index)
+            if self.tokens[index].text in ("}", ";"):
                 return False
             words += 1
             index += 1
+        return False
+
+    def _contains_branch(self, opening: int) -> bool:
+        """Return True if a branch of a condition ends before the brackets that open in it are closed."""
+        depth = 0
+        for index, token in enumerate(self.tokens[opening:], opening):
+            if token.directive:
+                name = self._directive_name(index)
+                return name in _BRANCH or name == "endif"
+            depth += (token.text == "{") - (token.text == "}")
+            if not depth:
+                break
         return False
 
     def _directive(self, first: int, end: int) -> SourceItem:
