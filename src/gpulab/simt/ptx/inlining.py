@@ -9,10 +9,12 @@ every call. `alloca` takes memory of the same stack.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.ptx.call_graph import CallGraph, function_address
+from gpulab.simt.ptx.flat_function import FlatFunction
+from gpulab.simt.ptx.stack_code import STACK_OPERATIONS, StackCode
 from gpulab.simt.ptx.syntax import (
     Function,
     Imm,
@@ -28,48 +30,15 @@ from gpulab.simt.ptx.syntax import (
     vector_elements,
 )
 
-__all__ = ["BUILTINS", "STACK", "STACK_OPERATIONS", "FlatFunction", "flatten"]
+__all__ = ["BUILTINS", "RESERVED", "RESERVED_REGISTER", "flatten"]
 
 # The functions that the simulator implements, with the type of their result.
 BUILTINS = {"vprintf": "b32", "__assertfail": "b32", "__nanosleep": "b32", "malloc": "b64", "free": "b64"}
-STACK = "stack"  # the local variable that holds the frames of functions that are not inlined
-STACK_BYTES = 16 << 10  # bytes per thread; CUDA's default is 1 KiB, and programs can raise it
-STACK_OPERATIONS = ("alloca", "stacksave", "stackrestore")
-STACK_ALIGN = 16  # bytes: the top of the stack is a multiple of it
-TOP = Reg("stack top")
 
 # The register with the offset of the shared memory that cooperative groups reserve, for groups of several
 # warps, and the variable that takes the place of that memory.
 RESERVED_REGISTER = "%reserved_smem_offset_1"
 RESERVED = Variable("reserved by cooperative groups", "shared", 288, 16)
-
-
-@dataclass
-class FlatFunction:
-    """A kernel whose only calls are those of `BUILTINS`.
-
-    Attributes
-    ----------
-    name : str
-        The kernel.
-    entry : Function
-        Its function in the module.
-    body : list
-        Instructions and labels.
-    registers : dict
-        PTX type of each register.
-    variables : dict
-        Variables of the kernel and of all functions that it calls.
-    tables : dict
-        Labels of each `.branchtargets`.
-    """
-
-    name: str
-    entry: Function
-    body: list[Instruction | str] = field(default_factory=list)
-    registers: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    tables: dict[str, list[str]] = field(default_factory=dict)
 
 
 def flatten(module: Module, name: str) -> FlatFunction:
@@ -112,9 +81,10 @@ class _Copy:
         return isinstance(memory.base, Sym) and memory.base.name not in {p.name for p in of_kernel}
 
 
-class _Flattener:
+class _Flattener(StackCode):
     def __init__(self, module: Module, flat: FlatFunction) -> None:
-        self.module, self.flat = module, flat
+        super().__init__(flat)
+        self.module = module
         self.graph = CallGraph(module)
         self.copies = 0  # counter for unique names
         self.return_sites: dict[str, list[str]] = {}  # labels, by function that is not inlined
@@ -124,9 +94,7 @@ class _Flattener:
         reached = self.graph.reachable(flat.name)
         needed = reached & self.graph.not_inlined
         if needed or any(map(self.allocates, reached | {flat.name})):
-            flat.registers[TOP.name] = "b64"
-            flat.variables[STACK] = Variable(STACK, "local", STACK_BYTES, 16)
-            self.emit("mov", "u64", TOP, Sym(STACK))
+            self.open_stack()
         self.expand(flat.entry, "", None)
         kernel = flat.body
         bodies: dict[str, list[Instruction | str]] = {}
@@ -138,57 +106,12 @@ class _Flattener:
             flat.body += body
             self.emit_return(name)
 
-    # -- the stack ------------------------------------------------------------------------------
-
     def allocates(self, name: str) -> bool:
         """Return True if a function allocates memory of the stack at run time."""
         body = self.module.functions[name].body
         return any(isinstance(item, Instruction) and item.op in STACK_OPERATIONS for item in body)
 
-    def stack_operation(self, item: Instruction) -> None:
-        """Replace `alloca`, `stacksave` or `stackrestore` by operations on the top of the stack."""
-        if item.op == "stackrestore":
-            self.emit("mov", "b64", TOP, item.operands[0], line=item.line)
-            return
-        if item.op == "stacksave":
-            self.emit("mov", "b64", item.operands[0], TOP, line=item.line)
-            return
-        result, size, *alignment = item.operands
-        align = max(int(a.value) for a in (*alignment, Imm(STACK_ALIGN)) if isinstance(a, Imm))
-        if align > STACK_ALIGN:
-            self.emit("add", "s64", TOP, TOP, Imm(align - 1), line=item.line)
-            self.emit("and", "b64", TOP, TOP, Imm(-align), line=item.line)
-        self.emit("mov", "b64", result, TOP, line=item.line)
-        wide = self.scratch("allocated", "b64")
-        if item.parts[-1] == "u32":
-            self.emit("cvt", "u64", "u32", wide, size, line=item.line)
-        else:
-            self.emit("mov", "b64", wide, size, line=item.line)
-        self.emit("add", "s64", wide, wide, Imm(STACK_ALIGN - 1), line=item.line)
-        self.emit("and", "b64", wide, wide, Imm(-STACK_ALIGN), line=item.line)
-        self.emit("add", "s64", TOP, TOP, wide, line=item.line)
-
     # -- functions that are not inlined ---------------------------------------------------------
-
-    def emit(self, *parts: str | Operand, line: int = 0) -> None:
-        """Append an instruction, given as its words followed by its operands."""
-        names = tuple(p for p in parts if isinstance(p, str))
-        self.flat.body.append(
-            Instruction(names, tuple(p for p in parts if not isinstance(p, str)), None, line)
-        )
-
-    def scratch(self, name: str, ty: str) -> Reg:
-        """Return a register of the inliner, declared with a PTX type."""
-        self.flat.registers[name] = ty
-        return Reg(name)
-
-    def push(self, value: Operand, line: int) -> None:
-        self.emit("st", "local", "b64", Mem(TOP), value, line=line)
-        self.emit("add", "s64", TOP, TOP, Imm(8), line=line)
-
-    def pop(self, target: Reg, line: int) -> None:
-        self.emit("add", "s64", TOP, TOP, Imm(-8), line=line)
-        self.emit("ld", "local", "b64", target, Mem(TOP), line=line)
 
     def emit_call(
         self,
@@ -243,41 +166,13 @@ class _Flattener:
         registers = self.flat.registers.items()
         return [(r, t) for r, t in registers if r.startswith(f"{caller}:") and not r.startswith(results)]
 
-    def as_word(self, register: str, ty: str, line: int) -> Reg:
-        """Emit the conversion of a register to 64 bits, and return the result."""
-        word = self.scratch("pushed", "b64")
-        if ty == "pred":
-            self.emit("selp", "u64", word, Imm(1), Imm(0), Reg(register), line=line)
-        elif type_size(ty) == 8:
-            self.emit("mov", "b64", word, Reg(register), line=line)
-        else:
-            bits = "u16" if type_size(ty) <= 2 else "u32"
-            same = self.scratch(f"pushed {bits}", bits)
-            self.emit("mov", f"b{bits[1:]}", same, Reg(register), line=line)
-            self.emit("cvt", "u64", bits, word, same, line=line)
-        return word
-
-    def from_word(self, register: str, ty: str, word: Reg, line: int) -> None:
-        """Emit the conversion of 64 bits to a register."""
-        if ty == "pred":
-            self.emit("setp", "ne", "u64", Reg(register), word, Imm(0), line=line)
-        elif type_size(ty) == 8:
-            self.emit("mov", "b64", Reg(register), word, line=line)
-        else:
-            bits = "u16" if type_size(ty) <= 2 else "u32"
-            same = self.scratch(f"popped {bits}", bits)
-            self.emit("cvt", bits, "u64", same, word, line=line)
-            self.emit("mov", f"b{bits[1:]}", Reg(register), same, line=line)
-
     def emit_return(self, name: str) -> None:
         """Release the frame of a function and jump to the return site on the stack."""
         function = self.module.functions[name]
         if name in self.graph.address_taken:  # a call through a pointer expects the results here
             for position, formal in enumerate(function.results):
                 self.copy_param(f"{name}:{formal.name}", f"returned {position}", 0, formal.type)
-        frame = self.frame_bytes(function)
-        if frame:
-            self.emit("add", "s64", TOP, TOP, Imm(-frame))
+        self.close_frame(function)
         back = self.scratch("return to", "b64")
         self.pop(back, 0)
         sites = self.return_sites.get(name, [])
@@ -289,15 +184,6 @@ class _Flattener:
             self.flat.body.append(Instruction(("bra",), (Sym(sites[-1]),), None, 0))
         else:
             self.emit("trap")
-
-    @staticmethod
-    def frame_bytes(function: Function) -> int:
-        """Return the size of a function's local variables on the stack."""
-        total = 0
-        for variable in function.variables:
-            if variable.space == "local":
-                total = -(-total // 16) * 16 + variable.size
-        return -(-total // 16) * 16
 
     # -- inlining -------------------------------------------------------------------------------
 
@@ -376,21 +262,6 @@ class _Flattener:
             case Vec(parts):
                 return Vec(tuple(self.rename(part, copy) for part in parts))
         return operand
-
-    def open_frame(self, function: Function, prefix: str) -> dict[str, Reg]:
-        """Allocate a function's local variables on the stack; return registers with their addresses."""
-        addresses: dict[str, Reg] = {}
-        at = 0
-        for variable in function.variables:
-            if variable.space == "local":
-                at = -(-at // 16) * 16
-                address = self.scratch(f"{prefix}{variable.name} at", "b64")
-                self.emit("add", "s64", address, TOP, Imm(at))
-                addresses[variable.name] = address
-                at += variable.size
-        if at:
-            self.emit("add", "s64", TOP, TOP, Imm(self.frame_bytes(function)))
-        return addresses
 
     def moves(self, item: Instruction) -> list[Instruction]:
         """Replace `st.param.v2.f32 [p+8], {a, b}` by `mov p+8, a; mov p+12, b`."""
