@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,19 @@ def test_worker_that_is_idle_ends_and_the_next_call_starts_another() -> None:
         process.join(UNLIMITED_S)
         assert process.exitcode == 0
         assert worker.call(1) == 11
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to one process")
+def test_interrupts_do_not_end_a_worker_that_is_starting(capfd: pytest.CaptureFixture[str]) -> None:
+    with Worker(adder, 10, name="interrupted worker") as worker, ThreadPoolExecutor() as threads:
+        result = threads.submit(worker.call, 1)
+        while not result.done():
+            for process in multiprocessing.active_children():
+                if process.name == "interrupted worker" and process.pid is not None:
+                    os.kill(process.pid, signal.SIGINT)
+            time.sleep(0.01)
+        assert result.result() == 11
+    assert capfd.readouterr().err == ""
 
 
 BUSY = """

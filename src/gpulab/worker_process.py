@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType, TracebackType
@@ -159,7 +160,7 @@ class Worker:
             name=self._name,
             daemon=True,
         )
-        with _without_main_module():
+        with _without_main_module(), _without_interrupts():
             process.start()
         remote.close()
         self._process, self._connection = process, connection
@@ -179,6 +180,22 @@ def _without_main_module() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let a process start with SIGINT blocked, because it imports modules before it can ignore the signal."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+
+    # The first process starts the resource tracker, which unblocks SIGINT in the calling thread.
+    resource_tracker.ensure_running()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _end_with_parent() -> None:

@@ -13,6 +13,7 @@ from gpulab.profiling.benchmark import Benchmark
 from gpulab.profiling.point import Point
 from gpulab.profiling.speedup import SpeedupTable, baseline_timing
 from gpulab.provenance import Provenance
+from gpulab.views.object_views import profile_object_view
 from gpulab.views.tables.point_view import points_view
 from gpulab.views.tables.speedup_view import speedup_view
 from tests.kernel_configs import config, run_in_session
@@ -49,6 +50,12 @@ def sweep():
     return points_view(points, frozenset({0}))
 
 
+def profile():
+    dev = gpulab.device("sim")
+    kernel = dev.compile("__global__ void fill(float* x) { x[blockIdx.x * 128 + threadIdx.x] = 1; }")
+    return profile_object_view(gpulab.profile(kernel, 1 << 13, 128, (dev.empty(1 << 20),)))
+
+
 TABLES = {
     "speedups": speedups,
     "ladder": ladder,
@@ -58,6 +65,7 @@ TABLES = {
     "measured": lambda: gpulab.measured_table("stencil.steps"),
     "ablation": lambda: gpulab.measured_table("stencil.ablation"),
     "sweep": sweep,
+    "profile": profile,
 }
 
 

@@ -39,6 +39,7 @@ def ready(notebook: Notebook) -> Notebook:
             "smsp__inst_executed.sum ",
             "smsp__inst_executed.sum</td>",
         ),
+        ("gpulab.profile(kernel, 1, 32, (x, 31))", "Profile(time_ms=", "ms, modelled for the H200"),
     ],
 )
 def test_object_has_a_readable_display(ready: Notebook, expression: str, text: str, html: str) -> None:

@@ -96,11 +96,29 @@ def test_index_that_wraps_around_is_shown_as_a_signed_integer() -> None:
     assert "this index is -3" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("c[threadIdx.x % 4] += 1; x[0] = c[0];", 2),  # the PTX gives no line
+        ("x[0] = c[0];\n    c[threadIdx.x % 4] = 1;", 3),  # the PTX gives the line before it
+        ("if (x[0] == 0)\n    c[threadIdx.x % 4] = 1;\n    x[1] = c[1];", 3),
+    ],
+)
+def test_store_to_constant_memory_has_its_line(body: str, line: int) -> None:
+    device = simulator()
+    kernel = device.compile(
+        f"__constant__ int c[4] = {{1, 2, 3, 4}};\n__global__ void k(int* x) {{ {body} }}"
+    )
+    with pytest.raises(LaunchError, match="replaced a store to `c`: it is in constant memory") as raised:
+        kernel(1, 4, (device.zeros(4, np.int32),))
+    assert raised.value.findings[0].line == line
+
+
 def test_trap_of_the_compiler_is_explained() -> None:
     device = simulator()
     kernel = device.compile(
         "__constant__ int c[4] = {1, 2, 3, 4};\n"
-        "__global__ void k(int* x) { c[threadIdx.x % 4] += 1; x[0] = c[0]; }"
+        "__global__ void k(int* x) { int* p = c; p[threadIdx.x % 4] += 1; x[0] = c[0]; }"
     )
     with pytest.raises(LaunchError, match="such as an assignment to an element of a `__constant__` array"):
         kernel(1, 4, (device.zeros(4, np.int32),))

@@ -14,7 +14,7 @@ from gpulab.errors import LaunchError, MemoryFault, UsageError
 from gpulab.finding import Finding
 from gpulab.problems import problem
 from gpulab.verification.inputs import POISON
-from gpulab.verification.verdict import State, Verdict
+from gpulab.verification.verdict import ShapeResult, State, Verdict
 from gpulab.verification.verify import signature_reason, verify
 from tests.kernel_configs import config
 from tests.python_device import PythonDevice, PythonKernel
@@ -153,7 +153,7 @@ def test_unwritten_point_is_distinguished_from_a_nan() -> None:
 def test_write_to_the_boundary_fails() -> None:
     verdict = verdict_of(with_point((0, 5, 6), 0.0))
     (result,) = verdict.results
-    assert (result.correct, result.wrong, result.shell_touched) == (False, 0, 1)
+    assert (result.correct, result.wrong, result.boundary_written) == (False, 0, 1)
     assert "(z=0, y=5, x=6)" in verdict.reasons[0]
 
 
@@ -257,6 +257,15 @@ def test_size_larger_than_memory_raises(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("os.sysconf", lambda name: 1000)
     with pytest.raises(UsageError, match="GB"):
         verdict_of(correct_stencil, shapes=[(128, 128, 128)])
+
+
+def test_result_as_dict_has_the_fixed_keys_of_a_shape() -> None:
+    result = ShapeResult((4, 4, 4), correct=False, boundary_written=3)
+    assert result.as_dict().keys() >= {
+        "shape", "correct", "wrong", "total", "non_finite", "never_written", "shell_touched",
+        "input_changed", "hint", "fault", "first", "worst",
+    }  # fmt: skip
+    assert result.as_dict()["shell_touched"] == 3
 
 
 def test_verdict_as_dict_is_valid_json() -> None:

@@ -42,6 +42,10 @@ def test_view_has_the_style_that_it_needs():
         assert re.search(rf"--gp-{name}:[^;]*light-dark\(#\w+,#\w+\)", shown), name
 
 
+def test_table_with_bars_has_their_style():
+    assert ".gp-share{" in table(["ms"], [["1"]], bars={(0, 0): 100})._repr_html_()
+
+
 def test_style_of_a_view_is_part_of_the_style_sheet():
     views = (note("bad", "a"), table(["a"], [["b"]]), disclosure("a", paragraph("b")))
     for view in (*views, stack(*views)):

@@ -1,7 +1,8 @@
 """Warnings about legal code that is rarely meant.
 
 These are variables without a value, an `if` or a loop that a semicolon ends, indices past the end of a
-thread's array, and double constants. NVRTC does not warn about them in the cases that beginners meet.
+thread's array, stores to constant memory, and double constants. NVRTC does not warn about them in the cases
+that beginners meet.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpulab.compiler.array_extents import TYPES
+from gpulab.compiler.constant_stores import constant_stores
 from gpulab.compiler.declarators import closing_bracket
 from gpulab.compiler.overruns import overruns
 from gpulab.compiler.preprocess.phases import SourceText, Token
@@ -33,7 +35,9 @@ def advice(source: SourceText, defines: Mapping[str, object]) -> list[str]:
     empty = [*_empty_conditions(source, tokens), *_empty_loops(source, tokens)]
     doubles = list(_double_constants(source, tokens))
     past_the_end = list(overruns(source, tokens, defines))
-    return unset[:MAX_WARNINGS] + empty[:MAX_WARNINGS] + past_the_end[:MAX_WARNINGS] + doubles[:MAX_WARNINGS]
+    stores = list(_constant_stores(source))
+    kinds = (unset, empty, past_the_end, stores, doubles)
+    return [warning for warnings in kinds for warning in warnings[:MAX_WARNINGS]]
 
 
 def _variables_without_value(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
@@ -82,6 +86,16 @@ def _empty_loops(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
                 f"line {line}: the semicolon ends this `{token.text}`, so the statement in line {following} "
                 "is executed once, after the loop. Remove the semicolon."
             )
+
+
+def _constant_stores(source: SourceText) -> Iterator[str]:
+    """Yield a warning for each store to a `__constant__` variable."""
+    for store in constant_stores(source):
+        yield (
+            f"line {store.line}: `{store.name}` is in constant memory, which only the host can write: the "
+            "compiler removes this store, or ends the kernel here. Use a `__device__` variable for values "
+            "that kernels change."
+        )
 
 
 def _declared_without_value(tokens: Sequence[Token], index: int) -> Iterator[int]:

@@ -9,7 +9,7 @@ from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.model.l2_cycles import NO_CYCLES, L2Cycles
 
-__all__ = ["Estimate", "Work", "estimate", "explain_bound"]
+__all__ = ["DESCRIPTIONS", "Estimate", "Work", "estimate", "explain_bound"]
 
 # Order of the norm that combines the parts: one that takes as long as the largest adds 4 % to the time, one
 # that takes half as long adds nothing. Fitted to the published times of the Tesla T10.

@@ -1,4 +1,4 @@
-"""Displays of findings, counters and kernels in a notebook, in place of their text."""
+"""Displays of findings, counters, profiles and kernels in a notebook, in place of their text."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def install(shell: Any) -> None:
     for module, name, view in (
         ("gpulab.finding", "Findings", "findings_object_view"),
         ("gpulab.profiling.counts.metrics", "Counters", "counters_object_view"),
+        ("gpulab.model.profile", "Profile", "profile_object_view"),
         ("gpulab.devices.simulator.simulated_device", "SimulatedKernel", "kernel_object_view"),
         ("gpulab.devices.cuda.cuda_device", "CudaKernel", "kernel_object_view"),
     ):

@@ -144,17 +144,18 @@ def _compare(
     else:
         arrays = checked.arrays
 
-    run = _launcher(kernel, launch, arrays)
     states: list[ClockState] = []
 
-    def time_kernel() -> float:
-        if checked is not None:
-            checked.renew()
-        time = device.time(run)
+    def time_with_clock(launch_kernel: Callable[[], None]) -> float:
+        time = device.time(launch_kernel)
         states.extend(filter(None, [device.clock_state()]))
-        if checked is not None:
-            checked.check()
         return time
+
+    def time_kernel() -> float:
+        if checked is None:
+            return time_with_clock(_launcher(kernel, launch, arrays))
+        with checked.launch_of(kernel) as launch_kernel:
+            return time_with_clock(launch_kernel)
 
     copy_or_product = _copy(device, nbytes // 2) if of == "copy" else _sgemm(arrays)
     measures: list[Callable[[], float]] = [time_kernel, partial(device.time, copy_or_product)]

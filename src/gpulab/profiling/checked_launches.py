@@ -7,7 +7,8 @@ the values show whether that very launch computed them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,10 +27,9 @@ SAMPLED_SLICES = 4  # slices of the output along its first axis, besides those n
 
 
 class CheckedLaunches:
-    """The arguments of repeated launches, and the check of what a launch wrote.
+    """The arguments of repeated launches, and the check of what each launch wrote.
 
-    Call `time`, or `renew` before a launch and `check` after it. `mismatch` is a sentence about the first
-    launch with a wrong value; empty if there was none.
+    `mismatch` is a sentence about the first launch with a wrong value; empty if there was none.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class CheckedLaunches:
         }
         self._changed: list[int] = []
 
-    def renew(self) -> None:
+    def _renew(self) -> None:
         """Fill the output with NaN, replace one slice of each input, and draw new scalars."""
         for name, output in self._outputs.items():
             if name in self._initial:
@@ -78,17 +78,20 @@ class CheckedLaunches:
             renewed.append(argument)
         self.arguments = tuple(renewed)
 
-    def time(self, kernel: Kernel) -> float:
-        """Return the milliseconds of one launch of a kernel on new inputs, whose outputs are then checked."""
+    @contextmanager
+    def launch_of(self, kernel: Kernel) -> Iterator[Callable[[], None]]:
+        """Renew the arguments, yield a function that launches a kernel, and then check its outputs."""
+        self._renew()
         launch = self.launch
-        self.renew()
-        time = self.device.time(
-            lambda: kernel(launch.grid, launch.block, list(self.arrays.values()), launch.shared_mem)
-        )
-        self.check()
-        return time
+        yield lambda: kernel(launch.grid, launch.block, list(self.arrays.values()), launch.shared_mem)
+        self._check()
 
-    def check(self) -> None:
+    def time(self, kernel: Kernel) -> float:
+        """Return the milliseconds of one checked launch of a kernel."""
+        with self.launch_of(kernel) as launch:
+            return self.device.time(launch)
+
+    def _check(self) -> None:
         """Compare slices of the outputs with the reference, and count the elements that were written."""
         if self.mismatch:
             return

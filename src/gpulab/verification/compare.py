@@ -48,7 +48,7 @@ def compare_outputs(
         total=sum(result.total for result in results),
         non_finite=sum(result.non_finite for result in results),
         never_written=sum(result.never_written for result in results),
-        shell_touched=sum(result.shell_touched for result in results),
+        boundary_written=sum(result.boundary_written for result in results),
         input_changed=input_changed,
         reasons=tuple(reason for result in results for reason in result.reasons),
     )
@@ -98,7 +98,7 @@ def compare(
         worst=worst,
         non_finite=non_finite,
         never_written=never,
-        shell_touched=touched,
+        boundary_written=touched,
         input_changed=input_changed,
         hint=hint,
         reasons=tuple(reasons),

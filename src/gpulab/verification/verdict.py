@@ -96,7 +96,7 @@ class ShapeResult:
         Wrong points that are NaN or infinite although the kernel wrote them.
     never_written : int
         Wrong points that the kernel did not write.
-    shell_touched : int
+    boundary_written : int
         Boundary elements that the kernel wrote.
     input_changed : tuple of str
         Names of inputs that the kernel changed.
@@ -118,7 +118,7 @@ class ShapeResult:
     worst: Mismatch | None = None
     non_finite: int = 0
     never_written: int = 0
-    shell_touched: int = 0
+    boundary_written: int = 0
     input_changed: tuple[str, ...] = ()
     hint: str = ""
     fault: str = ""
@@ -127,8 +127,9 @@ class ShapeResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, without the picture."""
-        names = ("correct", "wrong", "total", "non_finite", "never_written", "shell_touched", "hint", "fault")
+        names = ("correct", "wrong", "total", "non_finite", "never_written", "hint", "fault")
         data: dict[str, Any] = {"shape": list(self.shape)} | {name: getattr(self, name) for name in names}
+        data["shell_touched"] = self.boundary_written  # a fixed key of `gpulab check --json`
         data["input_changed"] = list(self.input_changed)
         data["first"] = self.first.as_dict() if self.first else None
         data["worst"] = self.worst.as_dict() if self.worst else None

@@ -149,7 +149,6 @@ _SHEETS = {
         ".gp-figs>.gp-no": "padding-left:0;color:var(--gp-dim)",
         "summary.gp-row .gp-no::before": 'content:"▸";float:left;padding-left:.5em;color:var(--gp-plain)',
         "details[open]>summary.gp-row .gp-no::before": 'content:"▾"',
-        ".gp-share": "background:linear-gradient(90deg,var(--gp-share) var(--gp-part),#0000 var(--gp-part))",
         ".gp-code": "white-space:pre;tab-size:4;padding:0 1em 0 .8em;flex:1 0 auto",
         ".gp-quiet": "color:var(--gp-dim)",
         ".gp-head": f"font-family:{_SANS};font-size:.92em;line-height:1.25;color:var(--gp-dim);"
@@ -175,6 +174,11 @@ _SHEETS = {
         # The labs' figures have colours for both themes. JupyterLab sets this property itself.
         'body[data-jp-theme-light="true"] .jp-RenderedMarkdown img': "color-scheme:light",
         'body[data-jp-theme-light="false"] .jp-RenderedMarkdown img': "color-scheme:dark",
+    },
+    # A bar in the background of a cell.
+    "gp-share": {
+        ".gp-share": "background:linear-gradient(90deg,var(--gp-share) var(--gp-part),#0000 var(--gp-part))",
+        "td.gp-share": "min-width:6em",
     },
     "gp-heat": {
         ".gp-swatch": "display:inline-block;padding:0 8px;border:1px solid var(--gp-line);font-size:.86em",

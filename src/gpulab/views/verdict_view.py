@@ -198,7 +198,7 @@ def _other_errors(result: ShapeResult) -> list[str]:
         errors.append(f"{result.never_written:,} values never written")
     if result.non_finite:
         errors.append(f"{result.non_finite:,} values nan or infinite")
-    if result.shell_touched:
-        errors.append(f"{result.shell_touched:,} points of the boundary written")
+    if result.boundary_written:
+        errors.append(f"{result.boundary_written:,} points of the boundary written")
     errors += [f"the kernel changed its input {name}" for name in result.input_changed]
     return errors

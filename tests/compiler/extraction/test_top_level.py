@@ -88,6 +88,18 @@ def test_conditional_branches_in_a_body_do_not_unbalance_its_brackets() -> None:
     assert [item.names for item in items(text)] == [{"k"}, {"f"}]
 
 
+def test_function_whose_head_is_in_a_condition_is_one_item_with_it() -> None:
+    function = "#if A\n__global__ void k(int* a) {\n#else\n__global__ void k(float* a) {\n#endif\n}\n"
+    kernel, other = items(f"{function}int f() {{}}\n")
+    assert (kernel.kind, kernel.names, other.names) == (ItemKind.KERNEL, {"k"}, {"f"})
+    assert kernel.text == function.rstrip()
+
+
+def test_function_whose_head_ends_a_condition_ends_at_its_bracket() -> None:
+    text = "#if A\nint n;\nvoid k(int* a) {\n#else\nvoid k(float* a) {\n#endif\n}\nint f() {}\n"
+    assert [item.names for item in items(text)] == [set(), {"n"}, {"k"}, {"f"}]
+
+
 def test_condition_in_a_declaration_ends_in_it() -> None:
     text = "#if A\n__device__\n#endif\n#if B\ntypedef float T;\n#endif\nint f() {}\n"
     assert [item.names for item in items(text)] == [{"T"}, {"f"}]

@@ -212,7 +212,7 @@ class _Reader:
         return start, self.source.student_offset(last.offset + len(last.text) - 1) + 1
 
     def _begins_declaration(self, first: int) -> bool:
-        """Return True for an `#if` around the first words of a declaration, such as `__device__`."""
+        """Return True for an `#if` around the beginning of a declaration, such as the head of a function."""
         if self.tokens[first + 1 : first + 2] == () or self.tokens[first + 1].text not in _OPENING:
             return False
         depth = words = 0
@@ -220,7 +220,7 @@ class _Reader:
         # Specifiers are few: the bound keeps nested conditions from being read again and again.
         while index < min(len(self.tokens), first + MAX_SPECIFIERS):
             if self.tokens[index].directive:
-                name = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
+                name = self._directive_name(index)
                 depth += (name in _OPENING) - (name == "endif")
                 if not depth:
                     return words > 0
@@ -228,10 +228,24 @@ class _Reader:
                     return False
                 index = _directive_end(self.source, index)
                 continue
-            if self.tokens[index].text in ("{", "}", ";"):
+            if self.tokens[index].text == "{":
+                return is_function(self._plain(first, index)) and self._contains_branch(index)
+            if self.tokens[index].text in ("}", ";"):
                 return False
             words += 1
             index += 1
+        return False
+
+    def _contains_branch(self, opening: int) -> bool:
+        """Return True if a branch of a condition ends before the brackets that open in it are closed."""
+        depth = 0
+        for index, token in enumerate(self.tokens[opening:], opening):
+            if token.directive:
+                name = self._directive_name(index)
+                return name in _BRANCH or name == "endif"
+            depth += (token.text == "{") - (token.text == "}")
+            if not depth:
+                break
         return False
 
     def _directive(self, first: int, end: int) -> SourceItem:
@@ -253,57 +267,49 @@ class _Reader:
 
     def _declaration_end(self, first: int) -> tuple[int, bool]:
         """Return the index after a declaration, and whether it opens a namespace or `extern "C" {`."""
-        depth = opened = skipped = 0
+        conditions = _Conditions()
+        depth = 0  # of brackets
         has_body: bool | None = None  # None before the first `{`
         index = first
         while index < len(self.tokens):
             token = self.tokens[index]
             if token.directive:
-                # In a conditional group only the first branch counts, so that its brackets are in pairs.
-                name = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
-                if skipped:
-                    skipped += (name in _OPENING) - (name == "endif")
-                    opened -= not skipped
-                elif name in _OPENING:
-                    opened += 1
-                elif name in _BRANCH and (opened or depth):
-                    skipped = 1
-                elif name == "endif" and opened:
-                    opened -= 1
+                conditions.read(self._directive_name(index), in_declaration=depth > 0)
                 index = _directive_end(self.source, index)
                 continue
-            if not skipped:
-                begins_body = token.text == "{" and not depth and has_body is None
-                if begins_body and not _is_initializer(self._plain(first, index)):
-                    head = without_attributes(self._plain(first, index))
+            if conditions.skipping:
+                index += 1
+                continue
+
+            if token.text == "{" and not depth and has_body is None:
+                head = self._plain(first, index)
+                if not _is_initializer(head):
+                    head = without_attributes(head)
                     if is_container(head):
                         return index + 1, True
                     has_body = is_function(head)
-                ended = False
-                if token.text in OPEN_BRACKETS:
-                    depth += 1
-                elif token.text in CLOSE_BRACKETS:
-                    if not depth:  # the end of a namespace
-                        return max(index, first + 1), False
-                    depth -= 1
-                    ended = not depth and token.text == "}" and bool(has_body)
-                else:
-                    ended = token.text == ";" and not depth
-                if ended:
-                    return self._after_conditions(index + 1, opened), False
+            if token.text in CLOSE_BRACKETS and not depth:  # the end of a namespace
+                return max(index, first + 1), False
+            depth += (token.text in OPEN_BRACKETS) - (token.text in CLOSE_BRACKETS)
             index += 1
+            if not depth and (token.text == ";" or (token.text == "}" and has_body)):
+                return self._after_conditions(index, conditions.opened), False
         return len(self.tokens), False
 
     def _after_conditions(self, index: int, opened: int) -> int:
         """Return the index after the `#endif`s of the conditions that a declaration has opened."""
         while opened and index < len(self.tokens):
             if self.tokens[index].directive:
-                name = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
+                name = self._directive_name(index)
                 opened += (name in _OPENING) - (name == "endif")
                 index = _directive_end(self.source, index)
             else:
                 index += 1
         return index
+
+    def _directive_name(self, index: int) -> str:
+        """Return the name of the directive whose `#` is at an index; "" if it has none."""
+        return self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
 
     def _plain(self, first: int, end: int) -> list[Token]:
         return [token for token in self.tokens[first:end] if not token.directive]
@@ -371,6 +377,38 @@ class _Reader:
         elif (specifiers - words | {*outside_brackets(head)}) & _CONSTANT:
             kind = ItemKind.CONSTANT
         return kind, variable_names(without_template(tokens))
+
+
+class _Conditions:
+    """The `#if` groups in a declaration: only the first branch of each counts, so that brackets are in pairs.
+
+    Attributes
+    ----------
+    opened : int
+        Groups that the declaration has opened and not closed.
+    """
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self._skipped = 0  # groups that are open since the first branch ended, with those within it
+
+    @property
+    def skipping(self) -> bool:
+        """True in a branch that does not count."""
+        return self._skipped > 0
+
+    def read(self, name: str, *, in_declaration: bool) -> None:
+        """Read the name of a directive. in_declaration: it is within brackets of the declaration."""
+        if self._skipped:
+            self._skipped += (name in _OPENING) - (name == "endif")
+            if not self._skipped and self.opened:
+                self.opened -= 1
+        elif name in _OPENING:
+            self.opened += 1
+        elif name in _BRANCH and (self.opened or in_declaration):
+            self._skipped = 1
+        elif name == "endif" and self.opened:
+            self.opened -= 1
 
 
 def _is_initializer(head: Sequence[Token]) -> bool:

@@ -246,71 +246,98 @@ class MachineFlow:
     # -- warps ----------------------------------------------------------------------------------
 
     def _warp_equations(self) -> FlowGraph:
-        match = self.match
         graph = FlowGraph([*self.edges, *((after_sync(block.number), SINK) for block in self.blocks)])
+        rules = (
+            self._warp_conservation,
+            self._reconvergence_equations,
+            self._warp_loop_equations,
+            self._warp_branch_equations,
+            self._warp_origin_equations,
+            self._last_instruction_equations,
+        )
+        for rule in rules:
+            for equation in rule(graph):
+                graph.add(equation)
+        return graph
 
-        # Conservation of warps: a block without BSYNC continues with as many warps as enter it, and leaves
-        # with as many as continue unless they diverge or exit.
+    def _warp_conservation(self, graph: FlowGraph) -> Iterator[Equation]:
+        """Yield the equations of the conservation of warps.
+
+        A block without BSYNC continues with as many warps as enter it, and leaves with as many as continue
+        unless they diverge or exit.
+        """
         for start, end in self.edges:
             if self._edge_threads(start, end) == 0:
-                graph.add(graph.edge(start, end))
+                yield graph.edge(start, end)
         for block in self.blocks:
             if self.threads[block.number] == 0:
-                graph.add(graph.out(after_sync(block.number)))
+                yield graph.out(after_sync(block.number))
             elif not _has_sync(block):
                 equation = graph.out(after_sync(block.number)) - graph.into(block.number)
                 for caller in self.blocks:
                     if caller.calls == block.number:
                         equation -= graph.out(after_sync(caller.number))
-                graph.add(equation.equal_to(match.ptx[0].warps if block.number == 0 else 0.0))
+                yield equation.equal_to(self.match.ptx[0].warps if block.number == 0 else 0.0)
             exits = (block.number, END) in self.edges and self._edge_threads(block.number, END) != 0
             if not exits and not self._diverges(block):
-                graph.add(graph.out(block.number) - graph.out(after_sync(block.number)))
+                yield graph.out(block.number) - graph.out(after_sync(block.number))
 
+    def _reconvergence_equations(self, graph: FlowGraph) -> Iterator[Equation]:
         for sync, branch in self._reconvergences():
             if self.threads[sync] == self.threads[branch]:
-                graph.add(graph.out(after_sync(sync)) - graph.out(after_sync(branch)))
+                yield graph.out(after_sync(sync)) - graph.out(after_sync(branch))
 
-        for head, (before, machine) in match.peeled.items():
-            origin = match.block_by_number[head]
+    def _warp_loop_equations(self, graph: FlowGraph) -> Iterator[Equation]:
+        for head, (before, machine) in self.match.peeled.items():
+            origin = self.match.block_by_number[head]
             both = graph.out(after_sync(before)) + graph.out(after_sync(machine))
-            graph.add(both.equal_to(origin.warps))
+            yield both.equal_to(origin.warps)
             if 2 in origin.iteration_groups:
                 entries = graph.into(machine) - graph.edge(machine, machine)
-                graph.add(entries.equal_to(origin.iteration_groups[2].first_warps))
-        for head, copies in match.unrolled.items():
+                yield entries.equal_to(origin.iteration_groups[2].first_warps)
+
+        for head, copies in self.match.unrolled.items():
             for machine, copy in copies.items():
-                graph.add(graph.out(after_sync(machine), copy.warps))
+                yield graph.out(after_sync(machine), copy.warps)
                 if self._repeats(machine, head):
-                    graph.add(graph.edge(machine, machine, copy.warps - copy.first_warps))
+                    yield graph.edge(machine, machine, copy.warps - copy.first_warps)
 
+    def _warp_branch_equations(self, graph: FlowGraph) -> Iterator[Equation]:
+        """Yield the equations of branches that only full warps take, and of those that the PTX has too."""
         for start, end, full_warps in self._full_sums:
-            graph.add(graph.edge(start, end, full_warps))
+            yield graph.edge(start, end, full_warps)
 
-        in_degree = Counter(target for block in match.ptx for target in dict.fromkeys(block.targets))
-        for block, _, ptx_targets in match.branches:
+        in_degree = Counter(target for block in self.match.ptx for target in dict.fromkeys(block.targets))
+        for block, _, ptx_targets in self.match.branches:
             for target, ptx_target in zip(block.targets, ptx_targets, strict=True):
-                entered = match.block_by_number[ptx_target]
-                if in_degree[ptx_target] == 1 and match.is_counted(entered):
-                    graph.add(graph.edge(block.number, target, entered.warps))
+                entered = self.match.block_by_number[ptx_target]
+                if in_degree[ptx_target] == 1 and self.match.is_counted(entered):
+                    yield graph.edge(block.number, target, entered.warps)
 
+    def _warp_origin_equations(self, graph: FlowGraph) -> Iterator[Equation]:
+        """Yield the equations of PTX blocks with as many threads as a machine block that was made from them.
+
+        Blocks with a BSYNC come first, because conservation does not determine them, and then the PTX blocks
+        with the most instructions in a machine block.
+        """
         candidates = [
             (_has_sync(block), count, block.number, origin)
             for block in self.blocks
-            for origin, count in match.origins[block.number]
+            for origin, count in self.match.origins[block.number]
             if origin.threads == self.threads[block.number]
         ]
         for _, _, number, origin in sorted(candidates, key=lambda candidate: (-candidate[0], -candidate[1])):
-            graph.add(graph.out(after_sync(number), origin.warps))
+            yield graph.out(after_sync(number), origin.warps)
 
+    def _last_instruction_equations(self, graph: FlowGraph) -> Iterator[Equation]:
+        """Yield the equations of the PTX block with the last instruction, and of divergence after it."""
         for block in self.blocks:
-            last = match.block_of_row.get(block.instructions[-1].ptx_line)
+            last = self.match.block_of_row.get(block.instructions[-1].ptx_line)
             if last is not None and last.threads == self.threads[block.number]:
-                graph.add(graph.out(after_sync(block.number), last.warps))
+                yield graph.out(after_sync(block.number), last.warps)
             if self._diverges(block) and (divergences := self._divergences(block)) is not None:
                 equation = graph.out(block.number) - graph.out(after_sync(block.number))
-                graph.add(equation.equal_to(divergences))
-        return graph
+                yield equation.equal_to(divergences)
 
     def _reconvergences(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of blocks (of a BSYNC and its BSSY): the same threads continue in both."""

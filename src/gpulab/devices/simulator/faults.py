@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gpulab.compiler.constant_stores import constant_stores_of
 from gpulab.compiler.statements import innermost_loop, return_lines
 from gpulab.devices.simulator.shared_arrays import array_at, shared_arrays
 from gpulab.devices.simulator.texture_faults import TEXTURE_FAULTS, texture_fault
@@ -98,15 +99,27 @@ def _explanation(
     elif kind == "assert":
         text = f"{thread}: the assertion `{memory.read_string(fault.address)}` failed."
     else:
-        kind, text = "trap", f"{thread} executes a trap instruction{_cause_of_trap(source)}."
+        kind, (line, cause) = "trap", _cause_of_trap(source, line)
+        text = f"{thread} executes a trap instruction{cause}."
     return "memcheck", kind, line, text
 
 
-def _cause_of_trap(source: str) -> str:
-    """Return the cause of a trap instruction that the source does not contain; otherwise ""."""
+def _cause_of_trap(source: str, line: int) -> tuple[int, str]:
+    """Return the line and the cause of a trap instruction; "" as the cause if the source contains it.
+
+    line: the line that the PTX gives, which is 0 or that of an earlier statement if the compiler has replaced
+    a statement.
+    """
     if "trap" in source:
-        return ""
-    return (
+        return line, ""
+    stores = constant_stores_of(source)
+    if stores:
+        store = next((each for each in stores if each.line >= line), stores[0])
+        return store.line, (
+            f", by which the compiler has replaced a store to `{store.name}`: it is in constant memory, "
+            "which only the host can write"
+        )
+    return line, (
         ", by which the compiler replaces statements whose behaviour is undefined, such as an assignment to "
         "an element of a `__constant__` array (only the host can write it) or through a null pointer"
     )

@@ -90,8 +90,7 @@ def _whole_launch_mismatch(cell: KernelCell, kernel: Kernel, device: Device, inp
 
     launch = cell.config.at(inputs.shapes[0], device.spec)
     checked = CheckedLaunches(device, launch, np.random.default_rng(inputs.seed))
-    checked.renew()
-    kernel(launch.grid, launch.block, list(checked.arrays.values()), launch.shared_mem)
-    device.synchronize()
-    checked.check()
+    with checked.launch_of(kernel) as launch_kernel:
+        launch_kernel()
+        device.synchronize()
     return checked.mismatch

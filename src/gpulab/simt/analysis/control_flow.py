@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.analysis.basic_blocks import Block, ControlFlow, is_warp_sync, with_code
-from gpulab.simt.ptx.inlining import FlatFunction
+from gpulab.simt.ptx.flat_function import FlatFunction
 from gpulab.simt.ptx.syntax import Imm, Instruction, Reg, Sym
 
 __all__ = ["blocks_past", "blocks_without_path", "build_control_flow", "predecessors"]

@@ -17,7 +17,7 @@ from gpulab.simt.analysis import lane_shapes
 from gpulab.simt.analysis.basic_blocks import Block, ControlFlow, has_result, writes
 from gpulab.simt.analysis.lane_shapes import UNIFORM, VARYING, LaneShape, affine, join, low_zeros
 from gpulab.simt.analysis.reconvergence import exit_blocks, find_spin_loops, frontiers, rendezvous_blocks
-from gpulab.simt.ptx.inlining import FlatFunction
+from gpulab.simt.ptx.flat_function import FlatFunction
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Operand, Reg, Sym, Vec
 
 __all__ = [

@@ -26,7 +26,7 @@ from gpulab.simt.analysis.divergence import (
     row_width,
     rows_agree,
 )
-from gpulab.simt.ptx.inlining import FlatFunction
+from gpulab.simt.ptx.flat_function import FlatFunction
 from gpulab.simt.ptx.syntax import HoistedConstant, Imm, Instruction, Mem, Module, Operand, Vec
 
 __all__ = ["READ_BY_RUNTIME", "SYMBOL", "ConstantTable", "LaunchConstants", "block_class", "hoist_constants"]

@@ -11,7 +11,7 @@ from gpulab.simt.analysis.divergence import WARP, DivergenceAnalysis
 from gpulab.simt.analysis.specialization import ConstantTable, LaunchConstants
 from gpulab.simt.codegen.ir import Builder, Value
 from gpulab.simt.codegen.memory_access import AccessSite
-from gpulab.simt.ptx.inlining import FlatFunction
+from gpulab.simt.ptx.flat_function import FlatFunction
 from gpulab.simt.runtime import layout
 
 __all__ = ["PARAMETERS", "KernelContext"]

@@ -70,7 +70,8 @@ from gpulab.simt.instrument.linked_functions import FUNCTIONS, RUNTIME_FUNCTIONS
 from gpulab.simt.instrument.racecheck import racecheck_code  # noqa: F401
 from gpulab.simt.instrument.trace import trace_code  # noqa: F401
 from gpulab.simt.ptx.call_graph import referenced_variables
-from gpulab.simt.ptx.inlining import FlatFunction, flatten
+from gpulab.simt.ptx.flat_function import FlatFunction
+from gpulab.simt.ptx.inlining import flatten
 from gpulab.simt.ptx.syntax import Module
 
 __all__ = ["NativeKernel", "Specialization", "compile_kernel", "control_flow_of", "kernel_flow"]

@@ -10,7 +10,8 @@ from gpulab.simt.codegen import special_registers
 from gpulab.simt.codegen.instruction_forms import check
 from gpulab.simt.codegen.native import kernel_flow
 from gpulab.simt.ptx.call_graph import CallGraph
-from gpulab.simt.ptx.inlining import BUILTINS, RESERVED_REGISTER, STACK_OPERATIONS, flatten
+from gpulab.simt.ptx.inlining import BUILTINS, RESERVED_REGISTER, flatten
+from gpulab.simt.ptx.stack_code import STACK_OPERATIONS
 from gpulab.simt.ptx.syntax import Instruction, Mem, Module, Operand, Reg, Sym, Vec
 
 __all__ = ["check_kernel"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpulab.errors import UsageError
 from gpulab.simt.codegen.instruction_forms import MALFORMED
-from gpulab.simt.ptx.inlining import FlatFunction, flatten
+from gpulab.simt.ptx.flat_function import FlatFunction
+from gpulab.simt.ptx.inlining import flatten
 from gpulab.simt.ptx.syntax import Module
 
 __all__ = ["place_variables", "shared_layout", "static_shared_bytes"]

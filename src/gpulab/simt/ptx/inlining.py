@@ -9,10 +9,12 @@ every call. `alloca` takes memory of the same stack.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gpulab.errors import UnsupportedInstruction
 from gpulab.simt.ptx.call_graph import CallGraph, function_address
+from gpulab.simt.ptx.flat_function import FlatFunction
+from gpulab.simt.ptx.stack_code import STACK_OPERATIONS, StackCode
 from gpulab.simt.ptx.syntax import (
     Function,
     Imm,
@@ -28,48 +30,15 @@ from gpulab.simt.ptx.syntax import (
     vector_elements,
 )
 
-__all__ = ["BUILTINS", "STACK", "STACK_OPERATIONS", "FlatFunction", "flatten"]
+__all__ = ["BUILTINS", "RESERVED", "RESERVED_REGISTER", "flatten"]
 
 # The functions that the simulator implements, with the type of their result.
 BUILTINS = {"vprintf": "b32", "__assertfail": "b32", "__nanosleep": "b32", "malloc": "b64", "free": "b64"}
-STACK = "stack"  # the local variable that holds the frames of functions that are not inlined
-STACK_BYTES = 16 << 10  # bytes per thread; CUDA's default is 1 KiB, and programs can raise it
-STACK_OPERATIONS = ("alloca", "stacksave", "stackrestore")
-STACK_ALIGN = 16  # bytes: the top of the stack is a multiple of it
-TOP = Reg("stack top")
 
 # The register with the offset of the shared memory that cooperative groups reserve, for groups of several
 # warps, and the variable that takes the place of that memory.
 RESERVED_REGISTER = "%reserved_smem_offset_1"
 RESERVED = Variable("reserved by cooperative groups", "shared", 288, 16)
-
-
-@dataclass
-class FlatFunction:
-    """A kernel whose only calls are those of `BUILTINS`.
-
-    Attributes
-    ----------
-    name : str
-        The kernel.
-    entry : Function
-        Its function in the module.
-    body : list
-        Instructions and labels.
-    registers : dict
-        PTX type of each register.
-    variables : dict
-        Variables of the kernel and of all functions that it calls.
-    tables : dict
-        Labels of each `.branchtargets`.
-    """
-
-    name: str
-    entry: Function
-    body: list[Instruction | str] = field(default_factory=list)
-    registers: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    tables: dict[str, list[str]] = field(default_factory=dict)
 
 
 def flatten(module: Module, name: str) -> FlatFunction:
@@ -83,9 +52,39 @@ def flatten(module: Module, name: str) -> FlatFunction:
     return result
 
 
-class _Flattener:
+@dataclass(frozen=True)
+class _Copy:
+    """One copy of a function's body in the flat kernel.
+
+    Attributes
+    ----------
+    function : Function
+        The function.
+    prefix : str
+        The text before the names of the copy.
+    owner : str or None
+        The function whose body receives the copy: one that is not inlined, or None for the kernel.
+    symbols : dict
+        What the names of the function's variables, parameters, labels and tables become.
+    """
+
+    function: Function
+    prefix: str
+    owner: str | None
+    symbols: dict[str, Operand]
+
+    def is_call_param(self, item: Instruction) -> bool:
+        """Return True if a load or store accesses a `.param` variable of a call."""
+        memory = item.operands[1] if item.op == "ld" else item.operands[0]
+        assert isinstance(memory, Mem)
+        of_kernel = self.function.params if self.function.entry else []
+        return isinstance(memory.base, Sym) and memory.base.name not in {p.name for p in of_kernel}
+
+
+class _Flattener(StackCode):
     def __init__(self, module: Module, flat: FlatFunction) -> None:
-        self.module, self.flat = module, flat
+        super().__init__(flat)
+        self.module = module
         self.graph = CallGraph(module)
         self.copies = 0  # counter for unique names
         self.return_sites: dict[str, list[str]] = {}  # labels, by function that is not inlined
@@ -95,9 +94,7 @@ class _Flattener:
         reached = self.graph.reachable(flat.name)
         needed = reached & self.graph.not_inlined
         if needed or any(map(self.allocates, reached | {flat.name})):
-            flat.registers[TOP.name] = "b64"
-            flat.variables[STACK] = Variable(STACK, "local", STACK_BYTES, 16)
-            self.emit("mov", "u64", TOP, Sym(STACK))
+            self.open_stack()
         self.expand(flat.entry, "", None)
         kernel = flat.body
         bodies: dict[str, list[Instruction | str]] = {}
@@ -109,57 +106,12 @@ class _Flattener:
             flat.body += body
             self.emit_return(name)
 
-    # -- the stack ------------------------------------------------------------------------------
-
     def allocates(self, name: str) -> bool:
         """Return True if a function allocates memory of the stack at run time."""
         body = self.module.functions[name].body
         return any(isinstance(item, Instruction) and item.op in STACK_OPERATIONS for item in body)
 
-    def stack_operation(self, item: Instruction) -> None:
-        """Replace `alloca`, `stacksave` or `stackrestore` by operations on the top of the stack."""
-        if item.op == "stackrestore":
-            self.emit("mov", "b64", TOP, item.operands[0], line=item.line)
-            return
-        if item.op == "stacksave":
-            self.emit("mov", "b64", item.operands[0], TOP, line=item.line)
-            return
-        result, size, *alignment = item.operands
-        align = max(int(a.value) for a in (*alignment, Imm(STACK_ALIGN)) if isinstance(a, Imm))
-        if align > STACK_ALIGN:
-            self.emit("add", "s64", TOP, TOP, Imm(align - 1), line=item.line)
-            self.emit("and", "b64", TOP, TOP, Imm(-align), line=item.line)
-        self.emit("mov", "b64", result, TOP, line=item.line)
-        wide = self.scratch("allocated", "b64")
-        if item.parts[-1] == "u32":
-            self.emit("cvt", "u64", "u32", wide, size, line=item.line)
-        else:
-            self.emit("mov", "b64", wide, size, line=item.line)
-        self.emit("add", "s64", wide, wide, Imm(STACK_ALIGN - 1), line=item.line)
-        self.emit("and", "b64", wide, wide, Imm(-STACK_ALIGN), line=item.line)
-        self.emit("add", "s64", TOP, TOP, wide, line=item.line)
-
     # -- functions that are not inlined ---------------------------------------------------------
-
-    def emit(self, *parts: str | Operand, line: int = 0) -> None:
-        """Append an instruction, given as its words followed by its operands."""
-        names = tuple(p for p in parts if isinstance(p, str))
-        self.flat.body.append(
-            Instruction(names, tuple(p for p in parts if not isinstance(p, str)), None, line)
-        )
-
-    def scratch(self, name: str, ty: str) -> Reg:
-        """Return a register of the inliner, declared with a PTX type."""
-        self.flat.registers[name] = ty
-        return Reg(name)
-
-    def push(self, value: Operand, line: int) -> None:
-        self.emit("st", "local", "b64", Mem(TOP), value, line=line)
-        self.emit("add", "s64", TOP, TOP, Imm(8), line=line)
-
-    def pop(self, target: Reg, line: int) -> None:
-        self.emit("add", "s64", TOP, TOP, Imm(-8), line=line)
-        self.emit("ld", "local", "b64", target, Mem(TOP), line=line)
 
     def emit_call(
         self,
@@ -214,41 +166,13 @@ class _Flattener:
         registers = self.flat.registers.items()
         return [(r, t) for r, t in registers if r.startswith(f"{caller}:") and not r.startswith(results)]
 
-    def as_word(self, register: str, ty: str, line: int) -> Reg:
-        """Emit the conversion of a register to 64 bits, and return the result."""
-        word = self.scratch("pushed", "b64")
-        if ty == "pred":
-            self.emit("selp", "u64", word, Imm(1), Imm(0), Reg(register), line=line)
-        elif type_size(ty) == 8:
-            self.emit("mov", "b64", word, Reg(register), line=line)
-        else:
-            bits = "u16" if type_size(ty) <= 2 else "u32"
-            same = self.scratch(f"pushed {bits}", bits)
-            self.emit("mov", f"b{bits[1:]}", same, Reg(register), line=line)
-            self.emit("cvt", "u64", bits, word, same, line=line)
-        return word
-
-    def from_word(self, register: str, ty: str, word: Reg, line: int) -> None:
-        """Emit the conversion of 64 bits to a register."""
-        if ty == "pred":
-            self.emit("setp", "ne", "u64", Reg(register), word, Imm(0), line=line)
-        elif type_size(ty) == 8:
-            self.emit("mov", "b64", Reg(register), word, line=line)
-        else:
-            bits = "u16" if type_size(ty) <= 2 else "u32"
-            same = self.scratch(f"popped {bits}", bits)
-            self.emit("cvt", bits, "u64", same, word, line=line)
-            self.emit("mov", f"b{bits[1:]}", Reg(register), same, line=line)
-
     def emit_return(self, name: str) -> None:
         """Release the frame of a function and jump to the return site on the stack."""
         function = self.module.functions[name]
         if name in self.graph.address_taken:  # a call through a pointer expects the results here
             for position, formal in enumerate(function.results):
                 self.copy_param(f"{name}:{formal.name}", f"returned {position}", 0, formal.type)
-        frame = self.frame_bytes(function)
-        if frame:
-            self.emit("add", "s64", TOP, TOP, Imm(-frame))
+        self.close_frame(function)
         back = self.scratch("return to", "b64")
         self.pop(back, 0)
         sites = self.return_sites.get(name, [])
@@ -261,15 +185,6 @@ class _Flattener:
         else:
             self.emit("trap")
 
-    @staticmethod
-    def frame_bytes(function: Function) -> int:
-        """Return the size of a function's local variables on the stack."""
-        total = 0
-        for variable in function.variables:
-            if variable.space == "local":
-                total = -(-total // 16) * 16 + variable.size
-        return -(-total // 16) * 16
-
     # -- inlining -------------------------------------------------------------------------------
 
     def expand(self, function: Function, prefix: str, owner: str | None) -> None:
@@ -278,91 +193,75 @@ class _Flattener:
         `owner` is the function whose body receives these instructions: one that is not inlined, or None for
         the kernel.
         """
-        labels = {item for item in function.body if isinstance(item, str)}
-        own = {v.name for v in function.variables} | {p.name for p in function.params + function.results}
-        own |= labels | set(function.tables)
-        self.flat.registers.update({prefix + r: t for r, t in function.registers.items()})
-        frame: dict[str, Reg] = {}
-        if owner == function.name:
-            frame = self.open_frame(function, prefix)
-        names: dict[str, str] = {}
-        for variable in function.variables:
-            # A shared variable of a function exists once, even if the function is inlined several times.
-            once = variable.space == "shared" and not function.entry
-            names[variable.name] = name = (f"{function.name}:" if once else prefix) + variable.name
-            if variable.space != "param" and name not in frame:
-                self.flat.variables[name] = replace(variable, name=name)
-        self.flat.tables.update(
-            {prefix + t: [prefix + label for label in targets] for t, targets in function.tables.items()}
-        )
-        entry_params = {p.name for p in function.params} if function.entry else set()
-
-        def rename(operand: Operand) -> Operand:
-            if isinstance(operand, Reg):
-                if operand.name == RESERVED_REGISTER:
-                    self.flat.variables[RESERVED.name] = RESERVED
-                    return Sym(RESERVED.name)
-                is_own = operand.name in function.registers
-                return Reg(prefix + operand.name, operand.negated) if is_own and prefix else operand
-            if isinstance(operand, Sym):
-                if prefix + operand.name in frame:
-                    return frame[prefix + operand.name]
-                if operand.name in own:
-                    name = names.get(operand.name, prefix + operand.name)
-                    return operand if operand.name in entry_params else Sym(name)
-                address = function_address(self.module, operand.name)
-                return operand if address is None else Imm(address)
-            if isinstance(operand, Mem):
-                rest = tuple(map(rename, operand.rest))
-                return Mem(rename(operand.base), operand.offset, rest, operand.constant_index)
-            if isinstance(operand, Vec):
-                return Vec(tuple(rename(part) for part in operand.parts))
-            return operand
-
+        copy = _Copy(function, prefix, owner, self.declare(function, prefix, owner))
         for item in function.body:
             if isinstance(item, str):
                 self.flat.body.append(prefix + item)
-                continue
-            predicate = item.predicate and rename(item.predicate)
-            assert predicate is None or isinstance(predicate, Reg)
-            operands = tuple(map(rename, item.operands))
-            copy = Instruction(item.parts, operands, predicate, item.line, item.call, item.row)
-            if item.call is not None:
-                target = item.call.target
-                target = target if isinstance(target, Sym) else rename(target)
-                self.call(replace(copy, call=replace(item.call, target=target)), prefix, owner)
-            elif item.op in STACK_OPERATIONS and item.predicate is None:
-                self.stack_operation(copy)
-            elif item.op == "ret" and not function.entry:
-                self.flat.body.append(Instruction(("bra",), (Sym(f"{prefix}return"),), predicate, item.line))
-            elif item.op in ("ld", "st") and "param" in item.parts and self.is_call_param(copy, entry_params):
-                self.flat.body += self.moves(copy)
             else:
-                self.flat.body.append(copy)
+                self.append(item, copy)
         if not function.entry:
             self.flat.body.append(f"{prefix}return")
 
-    def open_frame(self, function: Function, prefix: str) -> dict[str, Reg]:
-        """Allocate a function's local variables on the stack; return registers with their addresses."""
-        addresses: dict[str, Reg] = {}
-        at = 0
-        for variable in function.variables:
-            if variable.space == "local":
-                at = -(-at // 16) * 16
-                address = self.scratch(f"{prefix}{variable.name} at", "b64")
-                self.emit("add", "s64", address, TOP, Imm(at))
-                addresses[prefix + variable.name] = address
-                at += variable.size
-        if at:
-            self.emit("add", "s64", TOP, TOP, Imm(self.frame_bytes(function)))
-        return addresses
+    def declare(self, function: Function, prefix: str, owner: str | None) -> dict[str, Operand]:
+        """Declare the registers, variables and tables of a copy; return what its own symbols become."""
+        self.flat.registers.update({prefix + r: t for r, t in function.registers.items()})
+        self.flat.tables.update(
+            {prefix + t: [prefix + label for label in targets] for t, targets in function.tables.items()}
+        )
+        labels = {item for item in function.body if isinstance(item, str)}
+        formals = {formal.name for formal in function.params + function.results}
+        own: dict[str, Operand] = {n: Sym(prefix + n) for n in labels | formals | set(function.tables)}
 
-    @staticmethod
-    def is_call_param(item: Instruction, entry_params: set[str]) -> bool:
-        """Return True if a load or store accesses a `.param` variable of a call."""
-        memory = item.operands[1] if item.op == "ld" else item.operands[0]
-        assert isinstance(memory, Mem)
-        return isinstance(memory.base, Sym) and memory.base.name not in entry_params
+        frame = self.open_frame(function, prefix) if owner == function.name else {}
+        for variable in function.variables:
+            # A shared variable of a function exists once, even if the function is inlined several times.
+            once = variable.space == "shared" and not function.entry
+            name = (f"{function.name}:" if once else prefix) + variable.name
+            own[variable.name] = frame.get(variable.name, Sym(name))
+            if variable.space != "param" and variable.name not in frame:
+                self.flat.variables[name] = replace(variable, name=name)
+        return own
+
+    def append(self, item: Instruction, copy: _Copy) -> None:
+        """Append an instruction of a copy; replace calls, returns, and accesses to parameters of calls."""
+        predicate = item.predicate and self.rename(item.predicate, copy)
+        assert predicate is None or isinstance(predicate, Reg)
+        operands = tuple(self.rename(operand, copy) for operand in item.operands)
+        renamed = Instruction(item.parts, operands, predicate, item.line, item.call, item.row)
+
+        if item.call is not None:
+            target = item.call.target
+            target = target if isinstance(target, Sym) else self.rename(target, copy)
+            self.call(replace(renamed, call=replace(item.call, target=target)), copy)
+        elif item.op in STACK_OPERATIONS and item.predicate is None:
+            self.stack_operation(renamed)
+        elif item.op == "ret" and not copy.function.entry:
+            label = Sym(f"{copy.prefix}return")
+            self.flat.body.append(Instruction(("bra",), (label,), predicate, item.line))
+        elif item.op in ("ld", "st") and "param" in item.parts and copy.is_call_param(renamed):
+            self.flat.body += self.moves(renamed)
+        else:
+            self.flat.body.append(renamed)
+
+    def rename(self, operand: Operand, copy: _Copy) -> Operand:
+        """Return an operand of a copy with the names of the flat kernel."""
+        match operand:
+            case Reg(name) if name == RESERVED_REGISTER:
+                self.flat.variables[RESERVED.name] = RESERVED
+                return Sym(RESERVED.name)
+            case Reg(name, negated) if copy.prefix and name in copy.function.registers:
+                return Reg(copy.prefix + name, negated)
+            case Sym(name) if name in copy.symbols:
+                return copy.symbols[name]
+            case Sym(name):
+                address = function_address(self.module, name)
+                return operand if address is None else Imm(address)
+            case Mem(base, offset, rest, constant_index):
+                renamed = tuple(self.rename(part, copy) for part in rest)
+                return Mem(self.rename(base, copy), offset, renamed, constant_index)
+            case Vec(parts):
+                return Vec(tuple(self.rename(part, copy) for part in parts))
+        return operand
 
     def moves(self, item: Instruction) -> list[Instruction]:
         """Replace `st.param.v2.f32 [p+8], {a, b}` by `mov p+8, a; mov p+12, b`."""
@@ -397,12 +296,12 @@ class _Flattener:
 
     # -- calls ----------------------------------------------------------------------------------
 
-    def call(self, item: Instruction, prefix: str, owner: str | None) -> None:
+    def call(self, item: Instruction, copy: _Copy) -> None:
         """Append a call."""
         call = item.call
         assert call is not None
-        arguments = tuple(prefix + a for a in call.arguments)
-        results = tuple(prefix + r for r in call.results)
+        arguments = tuple(copy.prefix + a for a in call.arguments)
+        results = tuple(copy.prefix + r for r in call.results)
         if isinstance(call.target, Sym) and call.target.name in BUILTINS:
             self.flat.body.append(replace(item, call=replace(call, results=results, arguments=arguments)))
             for result in results:
@@ -417,12 +316,12 @@ class _Flattener:
             self.flat.body.append(Instruction(("bra",), (Sym(skip),), around, item.line))
 
         if isinstance(call.target, Sym):
-            self.call_by_name(item, call.target.name, arguments, results, owner)
+            self.call_by_name(item, call.target.name, arguments, results, copy.owner)
         else:
             signature = (len(arguments), len(results))
             names = [n for n in sorted(self.graph.address_taken) if self.signature(n) == signature]
             if names:
-                self.emit_call(names, arguments, call.target, owner, item.line)
+                self.emit_call(names, arguments, call.target, copy.owner, item.line)
             else:  # no function has its address taken
                 self.emit("trap", line=item.line)
             for position, outer in enumerate(results):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from typing import Any
 
 __all__ = ["format_record"]
 
@@ -26,58 +27,66 @@ def format_record(text: str, arguments: bytes, string_at: Callable[[int], str]) 
     string_at : callable
         Returns the C string at a device address, for `%s`.
     """
-    at = 0
+    packed = _PackedArguments(arguments)
+    return _SPEC.sub(lambda match: _convert(match, packed, string_at), text)
 
-    def take(kind: str, size: int) -> int | float:
-        nonlocal at
-        at = -(-at // size) * size
-        if at + size > len(arguments):
+
+class _PackedArguments:
+    """The arguments of one `printf`, which are read one after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._offset = 0
+
+    def read(self, kind: str) -> Any:
+        """Return the next argument; 0 if there is none. kind: a format character of `struct`."""
+        size = struct.calcsize(f"<{kind}")
+        begin = -(-self._offset // size) * size
+        self._offset = begin
+        if begin + size > len(self._data):
             return 0
-        (value,) = struct.unpack_from("<" + kind, arguments, at)
-        at += size
-        return value  # type: ignore[no-any-return]
+        self._offset += size
+        return struct.unpack_from(f"<{kind}", self._data, begin)[0]
 
-    def convert(match: re.Match[str]) -> str:
-        flags, width, precision, length, kind = match.groups()
-        if kind == "%":
-            return "%"
 
-        if width == "*":
-            width = str(take("i", 4))
-            if width.startswith("-"):
-                flags, width = flags + "-", width[1:]
-        dotted = _HAS_POINT.search(match[0]) is not None
-        if precision == "*":
-            precision = str(take("i", 4))
-            dotted = not precision.startswith("-")  # as if there were none
-        width, precision = _limited(width), _limited(precision)
-        spec = f"%{flags}{width or ''}{'.' + (precision or '0') if dotted else ''}"
+def _convert(match: re.Match[str], arguments: _PackedArguments, string_at: Callable[[int], str]) -> str:
+    """Return the text of one conversion specification, such as `%-8.3f`."""
+    flags, width, precision, length, kind = match.groups()
+    if kind == "%":
+        return "%"
 
-        wide = length in ("l", "ll", "j", "z", "t")
-        if kind in "di":
-            value = take("q" if wide else "i", 8 if wide else 4)
-            value = _narrow(int(value), length, True)
-            return (spec + "d") % value
-        if kind in "ouxX":
-            value = take("Q" if wide else "I", 8 if wide else 4)
-            bits = _narrow(int(value), length, False)
-            if kind == "o" and "#" in flags:  # C writes 017 where Python writes 0o17
-                return (f"%{flags.replace('#', '')}{width or ''}s") % (f"0{bits:o}" if bits else "0")
-            return (spec + kind.replace("u", "d")) % bits
-        if kind == "c":
-            return (spec + "s") % chr(int(take("I", 4)) & 0xFF)
-        if kind == "s":
-            return (spec + "s") % string_at(int(take("Q", 8)))
-        if kind == "p":
-            return (spec + "s") % f"{int(take('Q', 8)):#x}"
+    if width == "*":
+        width = str(arguments.read("i"))
+        if width.startswith("-"):
+            flags, width = flags + "-", width[1:]
+    dotted = _HAS_POINT.search(match[0]) is not None
+    if precision == "*":
+        precision = str(arguments.read("i"))
+        dotted = not precision.startswith("-")  # as if there were none
+    width, precision = _limited(width), _limited(precision)
+    spec = f"%{flags}{width or ''}{'.' + (precision or '0') if dotted else ''}"
 
-        number = float(take("d", 8))
-        if kind in "aA":
-            digits = _hexadecimal(number)
-            return (f"%{flags}{width or ''}s") % (digits if kind == "a" else digits.upper())
-        return (spec + kind) % number
+    wide = length in ("l", "ll", "j", "z", "t")
+    if kind in "di":
+        value = _narrow(arguments.read("q" if wide else "i"), length, True)
+        return (spec + "d") % value
+    if kind in "ouxX":
+        bits = _narrow(arguments.read("Q" if wide else "I"), length, False)
+        if kind == "o" and "#" in flags:  # C writes 017 where Python writes 0o17
+            return (f"%{flags.replace('#', '')}{width or ''}s") % (f"0{bits:o}" if bits else "0")
+        return (spec + kind.replace("u", "d")) % bits
+    if kind == "c":
+        return (spec + "s") % chr(arguments.read("I") & 0xFF)
+    if kind == "s":
+        return (spec + "s") % string_at(arguments.read("Q"))
+    if kind == "p":
+        return (spec + "s") % f"{arguments.read('Q'):#x}"
 
-    return _SPEC.sub(convert, text)
+    number = float(arguments.read("d"))
+    if kind in "aA":
+        digits = _hexadecimal(number)
+        return (f"%{flags}{width or ''}s") % (digits if kind == "a" else digits.upper())
+    return (spec + kind) % number
 
 
 def _limited(digits: str | None) -> str | None:

@@ -17,33 +17,55 @@ from gpulab.views.tables.query_view import figures_provenance
 __all__ = ["memory_table"]
 
 _GUIDE = "NVIDIA, CUDA C Programming Guide, Compute Capabilities"
+_BEST_PRACTICES = "NVIDIA, CUDA C++ Best Practices Guide"
 
 
 @dataclass(frozen=True)
 class _MemorySpace:
-    """One row. size_source, speed_source: provenance of the size and the speed; "" if they have none."""
+    """A memory space of CUDA, as far as it is the same on every GPU."""
 
     name: str
     syntax: str
     scope: str
     location: str
-    size: str
-    speed: str
     device_access: str
     host_access: str
-    size_source: str = ""
-    speed_source: str = ""
 
 
+@dataclass(frozen=True)
+class _MemoryFigure:
+    """A size or a speed. source: its provenance; "" if it has none."""
+
+    text: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class _MemoryRow:
+    space: _MemorySpace
+    size: _MemoryFigure
+    speed: _MemoryFigure
+
+
+_CACHED = "GPU memory, cached in the SM"
+_SPACES = (
+    _MemorySpace("register", "float x;", "thread", "SM", "reads, writes", "-"),
+    _MemorySpace("shared", "__shared__", "block", "SM", "reads, writes", "-"),
+    _MemorySpace("constant", "__constant__", "all threads", _CACHED, "reads", "copies"),
+    _MemorySpace("texture, read-only", "__ldg(p)", "all threads", _CACHED, "reads", "copies"),
+    _MemorySpace("local", "spilled registers", "thread", "GPU memory", "reads, writes", "-"),
+    _MemorySpace("global", "float* p", "all threads, all launches", "GPU memory", "reads, writes", "copies"),
+    _MemorySpace("host", "malloc", "host program", "host memory", "copies", "reads, writes"),
+)
 _COLUMNS = (
-    Column("memory", "name"),
-    Column("in the code", "syntax"),
-    Column("scope", "scope"),
-    Column("location", "location"),
-    Column("size", "size", source="size_source"),
-    Column("speed", "speed", source="speed_source"),
-    Column("device", "device_access"),
-    Column("host", "host_access"),
+    Column("memory", "space.name"),
+    Column("in the code", "space.syntax"),
+    Column("scope", "space.scope"),
+    Column("location", "space.location"),
+    Column("size", "size.text", source="size.source"),
+    Column("speed", "speed.text", source="speed.source"),
+    Column("device", "space.device_access"),
+    Column("host", "space.host_access"),
 )
 
 
@@ -83,66 +105,69 @@ def memory_table(device: Device | None = None, *, gpu: str | None = None) -> Vie
         "peaks of the whole GPU; hover over one for its formula and source. The device can also "
         "access page-locked host memory directly, over the bus."
     )
-    return table_view(_COLUMNS, _memory_spaces(properties, opened.spec), caption)
+    figures = zip(_SPACES, _sizes(properties, opened.spec), _speeds(properties, opened.spec), strict=True)
+    return table_view(_COLUMNS, [_MemoryRow(*each) for each in figures], caption)
 
 
-def _memory_spaces(gpu: DeviceProperties, spec: GpuSpec) -> tuple[_MemorySpace, ...]:
-    def source(*figures: str, formula: str = "") -> str:
-        origin = str(figures_provenance(gpu, figures)) if figures else ""
-        return "; ".join(part for part in (origin, formula) if part)
-
+def _sizes(gpu: DeviceProperties, spec: GpuSpec) -> tuple[_MemoryFigure, ...]:
+    """Return the sizes of the memory spaces, in the order of `_SPACES`."""
     shared = f"{byte_size(gpu.shared_bytes_per_block)} per block"
     if gpu.shared_bytes_per_block_optin > gpu.shared_bytes_per_block:
         shared += f" ({byte_size(gpu.shared_bytes_per_block_optin)} on request)"
     cache = f"; L2 cache {byte_size(gpu.l2_bytes)}" if gpu.l2_bytes else ", not cached"
-    cached_in_sm = "GPU memory, cached in the SM"
 
     return (
-        _MemorySpace(
-            "register", "float x;", "thread", "SM",
+        _MemoryFigure(
             f"{gpu.registers_per_sm:,} of 4 bytes per SM, {spec.max_registers_per_thread} per thread",
-            "fastest", "reads, writes", "-",
-            source("registers_per_sm", "max_registers_per_thread"),
+            _source(gpu, "registers_per_sm", "max_registers_per_thread"),
         ),
-        _MemorySpace(
-            "shared", "__shared__", "block", "SM",
-            f"{shared}, {byte_size(gpu.shared_bytes_per_sm)} per SM", f"{shared_gb_s(spec):,.0f} GB/s",
-            "reads, writes", "-",
-            source("shared_bytes_per_block", "shared_bytes_per_block_optin", "shared_bytes_per_sm"),
-            source(
-                "sms", "shared_banks", "boost_clock_mhz",
-                formula=f"without bank conflicts: {spec.sms} SMs * {spec.shared_banks} banks * "
-                f"{bank_bytes(spec)} bytes per bank and clock * {spec.boost_clock_mhz:g} MHz / 1000; "
-                f"{_GUIDE}, Shared Memory",
-            ),
+        _MemoryFigure(
+            f"{shared}, {byte_size(gpu.shared_bytes_per_sm)} per SM",
+            _source(gpu, "shared_bytes_per_block", "shared_bytes_per_block_optin", "shared_bytes_per_sm"),
         ),
-        _MemorySpace(
-            "constant", "__constant__", "all threads", cached_in_sm, byte_size(gpu.constant_bytes),
-            "as a register, if a warp reads one address", "reads", "copies",
-            source("constant_bytes"), "NVIDIA, CUDA C++ Best Practices Guide, Constant Memory",
-        ),
-        _MemorySpace(
-            "texture, read-only", "__ldg(p)", "all threads", cached_in_sm, "as global",
-            "as global, unless cached", "reads", "copies",
-        ),
-        _MemorySpace(
-            "local", "spilled registers", "thread", "GPU memory",
+        _MemoryFigure(byte_size(gpu.constant_bytes), _source(gpu, "constant_bytes")),
+        _MemoryFigure("as global"),
+        _MemoryFigure(
             f"{'512' if gpu.compute_capability >= (2, 0) else '16'} KiB per thread{cache}",
-            "as global, unless cached", "reads, writes", "-", source("l2_bytes"),
+            _source(gpu, "l2_bytes"),
         ),
-        _MemorySpace(
-            "global", "float* p", "all threads, all launches", "GPU memory",
-            f"{byte_size(gpu.memory_bytes)}{cache}", f"{gpu.dram_gb_s:,.1f} GB/s",
-            "reads, writes", "copies", source("memory_bytes", "l2_bytes"),
-            source(
-                "memory_clock_mhz", "memory_bus_bits",
-                formula=f"2 * {gpu.memory_clock_mhz:g} MHz * {gpu.memory_bus_bits} bits / 8 / 1000",
-            ),
+        _MemoryFigure(f"{byte_size(gpu.memory_bytes)}{cache}", _source(gpu, "memory_bytes", "l2_bytes")),
+        _MemoryFigure("depends on the host"),
+    )
+
+
+def _speeds(gpu: DeviceProperties, spec: GpuSpec) -> tuple[_MemoryFigure, ...]:
+    """Return the speeds of the memory spaces, in the order of `_SPACES`."""
+    shared_formula = (
+        f"without bank conflicts: {spec.sms} SMs * {spec.shared_banks} banks * {bank_bytes(spec)} bytes per "
+        f"bank and clock * {spec.boost_clock_mhz:g} MHz / 1000; {_GUIDE}, Shared Memory"
+    )
+    dram_formula = f"2 * {gpu.memory_clock_mhz:g} MHz * {gpu.memory_bus_bits} bits / 8 / 1000"
+    bus = _MemoryFigure("bus not known")
+    if gpu.bus:
+        formula = f"{pcie_formula(gpu.bus)}, in each direction"
+        bus = _MemoryFigure(
+            f"{pcie_gb_s(gpu.bus):.1f} GB/s ({gpu.bus})", _source(gpu, "bus", formula=formula)
+        )
+
+    return (
+        _MemoryFigure("fastest"),
+        _MemoryFigure(
+            f"{shared_gb_s(spec):,.0f} GB/s",
+            _source(gpu, "sms", "shared_banks", "boost_clock_mhz", formula=shared_formula),
         ),
-        _MemorySpace(
-            "host", "malloc", "host program", "host memory", "depends on the host",
-            f"{pcie_gb_s(gpu.bus):.1f} GB/s ({gpu.bus})" if gpu.bus else "bus not known",
-            "copies", "reads, writes", "",
-            source("bus", formula=f"{pcie_formula(gpu.bus)}, in each direction") if gpu.bus else "",
+        _MemoryFigure("as a register, if a warp reads one address", f"{_BEST_PRACTICES}, Constant Memory"),
+        _MemoryFigure("as global, unless cached"),
+        _MemoryFigure("as global, unless cached"),
+        _MemoryFigure(
+            f"{gpu.dram_gb_s:,.1f} GB/s",
+            _source(gpu, "memory_clock_mhz", "memory_bus_bits", formula=dram_formula),
         ),
-    )  # fmt: skip
+        bus,
+    )
+
+
+def _source(gpu: DeviceProperties, *fields: str, formula: str = "") -> str:
+    """Return the provenance of fields of the properties, and the formula that combines them."""
+    provenance = str(figures_provenance(gpu, fields))
+    return f"{provenance}; {formula}" if formula else provenance
