@@ -55,6 +55,8 @@ class Lowering(CodegenContext):
             warp_pairs.emit_pair(self, point)
         if self.dispatchers:
             self.dispatcher()
+        if self.leaving:
+            suspension.leave(self)
         if self.arrivals:
             warp_loop.run_next_warp(self)
         b.open("fault")
