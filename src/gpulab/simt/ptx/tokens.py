@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import re
 import struct
-from collections.abc import Iterator
 
 from gpulab.errors import UsageError
 from gpulab.simt.ptx.syntax import Imm
@@ -17,11 +16,11 @@ _LINE_DIRECTIVE = re.compile(
 )
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TOKEN = re.compile(
-    r"""[ \t\r\n]*(?:
-      (?P<string>"(?:[^"\\]|\\.)*")
-    | (?P<word>[%.$A-Za-z_][\w$.]*(?:::[\w$.]+)*)
-    | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+\.\d+(?:[eE][-+]?\d+)?|\d+U?)
-    | (?P<mark>[{}()\[\],;:<>=@!|+*/~&^?-])
+    r"""[ \t\r\n]*(
+      "(?:[^"\\]|\\.)*"                        # a string
+    | [%.$A-Za-z_][\w$.]*(?:::[\w$.]+)*       # a word
+    | 0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+\.\d+(?:[eE][-+]?\d+)?|\d+U?
+    | [{}()\[\],;:<>=@!|+*/~&^?-]
     )""",
     re.VERBOSE,
 )
@@ -46,29 +45,28 @@ class Tokens:
         text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
         self.line_ends = [match.start() for match in re.finditer("\n", text)]
         self.tokens: list[str] = []
-        self.starts: list[int] = []
-        for token, start in self._scan(text):
-            self.tokens.append(token)
-            self.starts.append(start)
+        self.starts: list[int] = []  # offsets of the tokens in the text
+        self._scan(text)
         self.at = 0
         self.constants: list[int] = []
         self.excluded: set[int] = set()  # tokens outside the template: the constants, and some sizes
 
-    @staticmethod
-    def _scan(text: str) -> Iterator[tuple[str, int]]:
-        """Yield each token and its offset in the text."""
-        at, end = 0, len(text.rstrip())
-        while at < end:
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise UsageError(f"invalid PTX: unexpected text `{text[at : at + 30].strip()}`.")
-            token = match[match.lastgroup]  # type: ignore[index]
-            start = match.start(match.lastgroup)  # type: ignore[arg-type]
+    def _scan(self, text: str) -> None:
+        """Append the tokens of the text and their offsets."""
+        end = 0
+        for match in _TOKEN.finditer(text):
+            if match.start() != end:
+                break
+            token, start, end = match[1], match.start(1), match.end()
             if token[0] == "." and token.count(".") > 1:  # `.reg.u64`
-                yield from (("." + word, start) for word in token[1:].split("."))
+                words = token[1:].split(".")
+                self.tokens += ["." + word for word in words]
+                self.starts += [start] * len(words)
             else:
-                yield token, start
-            at = match.end()
+                self.tokens.append(token)
+                self.starts.append(start)
+        if end < len(text.rstrip()):
+            raise UsageError(f"invalid PTX: unexpected text `{text[end : end + 30].strip()}`.")
 
     def row(self) -> int:
         """Return the line of the text, from 1, in which the next token is."""
@@ -77,7 +75,10 @@ class Tokens:
 
     def peek(self) -> str:
         """Return the next token without consuming it; "" at the end."""
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+        try:
+            return self.tokens[self.at]
+        except IndexError:
+            return ""
 
     def next(self) -> str:
         """Consume the next token."""
@@ -87,10 +88,9 @@ class Tokens:
 
     def accept(self, token: str) -> bool:
         """Consume the next token if it is `token`."""
-        if self.peek() == token:
-            self.at += 1
-            return True
-        return False
+        is_next = self.peek() == token
+        self.at += is_next
+        return is_next
 
     def expect(self, token: str) -> None:
         """Consume `token`; raise `UsageError` if the next token is another one."""
