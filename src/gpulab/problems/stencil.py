@@ -25,6 +25,7 @@ from gpulab.problems import (
     Step,
     gamma,
 )
+from gpulab.problems.case import values_at
 
 __all__ = ["Stencil", "problem"]
 
@@ -265,8 +266,7 @@ class Stencil(Problem):
         A0 = arguments[1].value
 
         def values(at: Sequence[npt.NDArray[np.int64]]) -> tuple[Field, Field]:
-            here = A0[np.ix_(*at)].astype(np.float64)
-            return here, np.zeros(here.shape)
+            return values_at(A0, at).astype(np.float64), np.zeros(())  # A0 has no error
 
         return _partial_reference(float(arguments[0].value), A0.shape, indices, values)
 
@@ -303,7 +303,7 @@ class TwoSteps(Stencil):
 
         def values(at: Sequence[npt.NDArray[np.int64]]) -> tuple[Field, Field]:
             first = Stencil.reference_at(self, arguments, at)
-            return np.where(first.written, first.expected, A0[np.ix_(*at)]), first.tolerance
+            return np.where(first.written, first.expected, values_at(A0, at)), first.tolerance
 
         return _partial_reference(float(arguments[0].value), A0.shape, indices, values)
 
@@ -329,7 +329,7 @@ def _partial_reference(
             neighbour, error = values(moved)
             expected += neighbour
             size += np.abs(neighbour)
-            inherited += error
+            inherited = inherited + error
 
     inner = [(i > 0) & (i < length - 1) for i, length in zip(indices, shape, strict=True)]
     written = reduce(np.logical_and.outer, inner)

@@ -34,6 +34,7 @@ from gpulab.config import LaunchConfig
 from gpulab.errors import LaunchError, UsageError
 from gpulab.gpus.limits import Limits
 from gpulab.problems.base import Shape
+from gpulab.problems.case import values_at
 from gpulab.profiling.counts.block_sampling import (
     FEWEST_MODELLED,
     MOST_MODELLED,
@@ -312,9 +313,13 @@ class _SampledColumns(PartialLaunch):
     def _elsewhere(self) -> tuple[list[Index], list[Index]]:
         """Return points that were written outside of the boxes, and points of the boundary."""
         boxes = [self._box(column) for column in self._columns]
-        written = sum(np.count_nonzero(self._bits[box] != POISON) for box in boxes)
-        required = [self._bits[self._required(column)] for column in self._columns]
-        inside = sum(np.count_nonzero(part != POISON) for part in required)
+        written = inside = 0
+        for column, box in zip(self._columns, boxes, strict=True):
+            is_written = self._bits[box] != POISON
+            written += np.count_nonzero(is_written)
+            required = zip(self._required(column), box, strict=True)
+            part = tuple(slice(r.start - b.start, r.stop - b.start) for r, b in required)
+            inside += np.count_nonzero(is_written[part])
         if self.stored <= written == inside:  # each point of a box was stored once, and no other one
             return [], []
 
@@ -353,7 +358,7 @@ class _SampledColumns(PartialLaunch):
 
     def _wrong_points(self, mesh: Sequence[npt.NDArray[np.int64]]) -> list[Index]:
         """Return the written points of a mesh with wrong values."""
-        got = self.output[np.ix_(*mesh)]
+        got = values_at(self.output, mesh)
         reference = self.problem.reference_at(self.inputs, mesh)
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are expected values here
             right = np.abs(got - reference.expected) <= reference.tolerance
