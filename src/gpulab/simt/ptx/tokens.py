@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import re
 import struct
 
@@ -21,9 +20,11 @@ _TOKEN = re.compile(
     | [%.$A-Za-z_][\w$.]*(?:::[\w$.]+)*       # a word
     | 0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+\.\d+(?:[eE][-+]?\d+)?|\d+U?
     | [{}()\[\],;:<>=@!|+*/~&^?-]
+    | \S                                      # unexpected
     )""",
     re.VERBOSE,
 )
+_START = re.compile(r"[%.$A-Za-z_\d{}()\[\],;:<>=@!|+*/~&^?-]")  # the first character of a token but a string
 
 
 class Tokens:
@@ -43,35 +44,35 @@ class Tokens:
         text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " " + "\n" * m[0].count("\n"), text)
         # A directive that ends with its line gets a semicolon, so that everything is a statement.
         text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
-        self.line_ends = [match.start() for match in re.finditer("\n", text)]
         self.tokens: list[str] = []
-        self.starts: list[int] = []  # offsets of the tokens in the text
+        self.rows: list[int] = []  # lines of the text, from 1, in which the tokens are
         self._scan(text)
         self.at = 0
         self.constants: list[int] = []
         self.excluded: set[int] = set()  # tokens outside the template: the constants, and some sizes
 
     def _scan(self, text: str) -> None:
-        """Append the tokens of the text and their offsets."""
-        end = 0
-        for match in _TOKEN.finditer(text):
-            if match.start() != end:
-                break
-            token, start, end = match[1], match.start(1), match.end()
-            if token[0] == "." and token.count(".") > 1:  # `.reg.u64`
-                words = token[1:].split(".")
-                self.tokens += ["." + word for word in words]
-                self.starts += [start] * len(words)
-            else:
-                self.tokens.append(token)
-                self.starts.append(start)
-        if end < len(text.rstrip()):
-            raise UsageError(f"invalid PTX: unexpected text `{text[end : end + 30].strip()}`.")
+        """Append the tokens of the text and their lines."""
+        for row, line in enumerate(text.split("\n"), 1):
+            found = _TOKEN.findall(line)
+            self.tokens += found
+            self.rows += [row] * len(found)
+
+        kinds = set(self.tokens)
+        if unexpected := {token for token in kinds if len(token) == 1 and not _START.match(token)}:
+            at = next(match.start() for match in _TOKEN.finditer(text) if match[1] in unexpected)
+            raise UsageError(f"invalid PTX: unexpected text `{text[at : at + 30].strip()}`.")
+        if any(token[0] == "." and token.count(".") > 1 for token in kinds):  # `.reg.u64`
+            words = [
+                ["." + word for word in token[1:].split(".")] if token[0] == "." else [token]
+                for token in self.tokens
+            ]
+            self.rows = [row for row, parts in zip(self.rows, words, strict=True) for _ in parts]
+            self.tokens = [part for parts in words for part in parts]
 
     def row(self) -> int:
         """Return the line of the text, from 1, in which the next token is."""
-        start = self.starts[self.at] if self.at < len(self.starts) else 0
-        return bisect.bisect_left(self.line_ends, start) + 1
+        return self.rows[self.at] if self.at < len(self.rows) else 1
 
     def peek(self) -> str:
         """Return the next token without consuming it; "" at the end."""
