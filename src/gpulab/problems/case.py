@@ -250,7 +250,8 @@ def values_at(array: npt.NDArray[Any], indices: Sequence[npt.NDArray[np.int64]])
     array = array[tuple(slice(each[0], each[-1] + 1) if whole else slice(None) for whole, each in ranges)]
     for axis, each in enumerate(indices):
         if not consecutive[axis]:
-            array = array[(*(slice(None),) * axis, each)]
+            selected: tuple[Any, ...] = (*(slice(None),) * axis, each)
+            array = array[selected]
     return array
 
 

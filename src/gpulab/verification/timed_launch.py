@@ -316,10 +316,10 @@ class _SampledColumns(PartialLaunch):
         written = inside = 0
         for column, box in zip(self._columns, boxes, strict=True):
             is_written = self._bits[box] != POISON
-            written += np.count_nonzero(is_written)
+            written += int(np.count_nonzero(is_written))
             required = zip(self._required(column), box, strict=True)
             part = tuple(slice(r.start - b.start, r.stop - b.start) for r, b in required)
-            inside += np.count_nonzero(is_written[part])
+            inside += int(np.count_nonzero(is_written[part]))
         if self.stored <= written == inside:  # each point of a box was stored once, and no other one
             return [], []
 
