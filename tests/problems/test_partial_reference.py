@@ -7,7 +7,6 @@ import pytest
 
 from gpulab.problems import problem
 from gpulab.problems.base import Argument
-from gpulab.problems.case import values_at
 
 
 @pytest.mark.parametrize(("name", "shape"), [("stencil", (9, 8, 7)), ("matmul", (6, 5, 4))])
@@ -18,16 +17,6 @@ def test_reference_at_some_indices_is_that_of_the_whole(name: str, shape: tuple[
     np.testing.assert_allclose(part.expected, case.expected[mesh], rtol=1e-12)
     np.testing.assert_allclose(part.tolerance, case.tolerance[mesh], rtol=1e-12)
     np.testing.assert_array_equal(part.written, case.written[mesh])
-
-
-@pytest.mark.parametrize(
-    "indices",
-    [([2, 3], [0, 1, 2], [3]), ([0, 4], [1, 2], [0, 0, 1]), ([4, 0], [1, 3], [1, 2]), ([], [0], [2, 1])],
-)
-def test_values_at_combinations_of_indices(indices: tuple[list[int], ...]) -> None:
-    array = np.random.default_rng(2).random((5, 4, 6))
-    mesh = [np.array(each, np.int64) for each in indices]
-    np.testing.assert_array_equal(values_at(array, mesh), array[np.ix_(*mesh)])
 
 
 @pytest.mark.parametrize(("name", "shape"), [("stencil", (9, 8, 7)), ("matmul", (6, 5, 4))])

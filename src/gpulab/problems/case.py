@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,6 @@ __all__ = [
     "gamma",
     "random_values",
     "sum_error",
-    "values_at",
 ]
 
 Shape = tuple[int, ...]  # extents in the problem's own order: (nx, ny, nz) or (n, m, p)
@@ -227,32 +226,6 @@ def random_values(rng: np.random.Generator | None, shape: Shape) -> npt.NDArray[
     if rng is None:
         return np.broadcast_to(np.float32(0.5), shape)
     return rng.random(shape, dtype=np.float32) * np.float32(2) - np.float32(1)
-
-
-def values_at(array: npt.NDArray[Any], indices: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
-    """Return the elements at all combinations of indices.
-
-    Parameters
-    ----------
-    array : ndarray
-        The array.
-    indices : sequence of ndarray of int64
-        Indices on each axis.
-
-    Returns
-    -------
-    ndarray
-        The elements, perhaps as a view. They are those of `array[numpy.ix_(*indices)]`, which copies one by
-        one what is copied in rows here if indices are consecutive.
-    """
-    consecutive = [len(each) > 0 and bool((np.diff(each) == 1).all()) for each in indices]
-    ranges = zip(consecutive, indices, strict=True)
-    array = array[tuple(slice(each[0], each[-1] + 1) if whole else slice(None) for whole, each in ranges)]
-    for axis, each in enumerate(indices):
-        if not consecutive[axis]:
-            selected: tuple[Any, ...] = (*(slice(None),) * axis, each)
-            array = array[selected]
-    return array
 
 
 def gamma(operations: int) -> float:

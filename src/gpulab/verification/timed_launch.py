@@ -34,7 +34,6 @@ from gpulab.config import LaunchConfig
 from gpulab.errors import LaunchError, UsageError
 from gpulab.gpus.limits import Limits
 from gpulab.problems.base import Shape
-from gpulab.problems.case import values_at
 from gpulab.profiling.counts.block_sampling import (
     FEWEST_MODELLED,
     MOST_MODELLED,
@@ -358,7 +357,7 @@ class _SampledColumns(PartialLaunch):
 
     def _wrong_points(self, mesh: Sequence[npt.NDArray[np.int64]]) -> list[Index]:
         """Return the written points of a mesh with wrong values."""
-        got = values_at(self.output, mesh)
+        got = self.output[np.ix_(*mesh)]
         reference = self.problem.reference_at(self.inputs, mesh)
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are expected values here
             right = np.abs(got - reference.expected) <= reference.tolerance
