@@ -265,8 +265,7 @@ class Stencil(Problem):
         A0 = arguments[1].value
 
         def values(at: Sequence[npt.NDArray[np.int64]]) -> tuple[Field, Field]:
-            here = A0[np.ix_(*at)].astype(np.float64)
-            return here, np.zeros(here.shape)
+            return A0[np.ix_(*at)].astype(np.float64), np.zeros(())  # A0 has no error
 
         return _partial_reference(float(arguments[0].value), A0.shape, indices, values)
 
@@ -329,7 +328,7 @@ def _partial_reference(
             neighbour, error = values(moved)
             expected += neighbour
             size += np.abs(neighbour)
-            inherited += error
+            inherited = inherited + error
 
     inner = [(i > 0) & (i < length - 1) for i, length in zip(indices, shape, strict=True)]
     written = reduce(np.logical_and.outer, inner)

@@ -312,9 +312,13 @@ class _SampledColumns(PartialLaunch):
     def _elsewhere(self) -> tuple[list[Index], list[Index]]:
         """Return points that were written outside of the boxes, and points of the boundary."""
         boxes = [self._box(column) for column in self._columns]
-        written = sum(np.count_nonzero(self._bits[box] != POISON) for box in boxes)
-        required = [self._bits[self._required(column)] for column in self._columns]
-        inside = sum(np.count_nonzero(part != POISON) for part in required)
+        written = inside = 0
+        for column, box in zip(self._columns, boxes, strict=True):
+            is_written = self._bits[box] != POISON
+            written += int(np.count_nonzero(is_written))
+            required = zip(self._required(column), box, strict=True)
+            part = tuple(slice(r.start - b.start, r.stop - b.start) for r, b in required)
+            inside += int(np.count_nonzero(is_written[part]))
         if self.stored <= written == inside:  # each point of a box was stored once, and no other one
             return [], []
 

@@ -191,22 +191,32 @@ def find_spin_loops(blocks: list[Block], *, at_fixed_address: bool = False) -> f
             if head > last.number:
                 continue
 
-            # Registers that depend on memory read inside the loop.
             loop = blocks[head : last.number + 1]
+            items = [item for block in loop for item in block.code]
             changed: set[str] = set()
             if at_fixed_address:
-                changed = {name for block in loop for item in block.code for name in writes(item)}
+                changed = {name for item in items for name in writes(item)}
+
+            # Registers that depend on memory read inside the loop.
             dependent: set[str] = set()
-            grows = True
+            others = []
+            for item in items:
+                memory = item.op in ("ld", "atom", "mbarrier")
+                shared = memory and not {"param", "local", "const"} & set(item.parts)
+                if shared and changed.isdisjoint(_address_registers(item)):
+                    dependent.update(writes(item))
+                else:
+                    others.append(item)
+            grows = bool(dependent)
             while grows:
-                before = len(dependent)
-                for item in (i for b in loop for i in b.code):
-                    memory = item.op in ("ld", "atom", "mbarrier")
-                    shared = memory and not {"param", "local", "const"} & set(item.parts)
-                    shared = shared and changed.isdisjoint(_address_registers(item))
-                    if shared or dependent & set(reads(item)):
-                        dependent |= set(writes(item))
-                grows = len(dependent) > before
+                before = len(others)
+                left = []
+                for item in others:
+                    if dependent.isdisjoint(reads(item)):
+                        left.append(item)
+                    else:
+                        dependent.update(writes(item))
+                others, grows = left, len(left) < before
 
             conditions = (
                 b.condition.name

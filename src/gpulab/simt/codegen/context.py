@@ -115,7 +115,7 @@ class CodegenContext(KernelContext):
     """State while one kernel is lowered for one block shape."""
 
     instrumentation: InstrumentationHooks = field(default_factory=InstrumentationHooks)
-    prefetching: bool = True  # see `prefetching`; code that is compiled quickly has none
+    quickly: bool = False  # the code is compiled quickly: registers stay in memory, nothing is prefetched
     pairs_warps: bool = False  # see `warp_pairs`; only optimised code without instrumentation does
 
     def __post_init__(self) -> None:
@@ -152,6 +152,8 @@ class CodegenContext(KernelContext):
         self.fuel_slot = ""  # instructions left in the time slice
         self.yielding: set[int] = set()  # suspend points at which a warp yields in a spin loop
         self.save_area = ""  # pointer to the registers of the warp while it is suspended
+        # Entries of the fallback code and the labels of the jumps there, by block and instruction.
+        self.leaving: dict[tuple[int, int], tuple[str, str]] = {}
         self.patience_slot = ""  # iterations of spin loops left before lanes yield
 
         self.barrier_sites: dict[int, int] = {}  # by the number of the suspend point

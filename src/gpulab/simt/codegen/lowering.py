@@ -55,6 +55,8 @@ class Lowering(CodegenContext):
             warp_pairs.emit_pair(self, point)
         if self.dispatchers:
             self.dispatcher()
+        if self.leaving:
+            suspension.leave(self)
         if self.arrivals:
             warp_loop.run_next_warp(self)
         b.open("fault")
@@ -77,12 +79,12 @@ class Lowering(CodegenContext):
         """Remove the stack slots from which no register is read, and the stores to them."""
         unread = {ref for slot in self.slots.values() for ref in slot.refs} - self.loaded_slots
 
-        def is_needed(line: str) -> bool:
+        def is_unread(line: str) -> bool:
             if line.startswith("  store "):
-                return line.rpartition(" ")[2] not in unread
-            return " = alloca " not in line or line.split(maxsplit=1)[0] not in unread
+                return line[line.rindex(" ") + 1 :] in unread
+            return " = alloca " in line and line.split(maxsplit=1)[0] in unread
 
-        return list(filter(is_needed, lines))
+        return [line for line in lines if not is_unread(line)] if unread else lines
 
     def prologue(self) -> None:
         """Emit the entry of the function: set up the warp and jump to the suspend point."""

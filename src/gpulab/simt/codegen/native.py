@@ -266,7 +266,7 @@ def lower(
     literals : iterable of int
         For code that several kernels share, constants that must remain literals (see `specialization`).
     quickly : bool
-        Emit code that compiles quickly: without prefetches.
+        Emit code that compiles quickly: without prefetches, and for registers that stay in memory.
     linked : bool
         Emit code for all tiers, which calls the functions of their libraries (see `LinkedInstrumentation`).
 
@@ -311,7 +311,7 @@ def lower(
         independent=special.independent,
         sites=sites or [],
         instrumentation=instrumentation,
-        prefetching=not quickly,
+        quickly=quickly,
         pairs_warps=special.tier == "values" and not quickly,
         table=table,
     )

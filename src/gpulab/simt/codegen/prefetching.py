@@ -101,7 +101,7 @@ def prefetch_next_rows(
     register of the address were the start of a line.
     """
     b = cg.b
-    if not (cg.prefetching and isinstance(memory, Mem) and isinstance(memory.base, Reg)):
+    if cg.quickly or not (isinstance(memory, Mem) and isinstance(memory.base, Reg)):
         return
 
     if cg.loop_steps is None:

@@ -20,7 +20,7 @@ fields (`sim_hold`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -36,6 +36,7 @@ __all__ = [
     "SuspendPoint",
     "arrive",
     "enter_fallback",
+    "leave",
     "locate_save_area",
     "locate_state",
     "plan_suspension",
@@ -145,11 +146,9 @@ def _is_complete(cg: CodegenContext, block: basic_blocks.Block) -> bool:
 def _fallback_entries(cg: CodegenContext) -> list[SuspendPoint]:
     """Return the entries of the fallback code, one before every instruction that widens an integer."""
     points = []
-    registers = set(cg.flat.registers)
     for (number, index), site in cg.flow.widening_sites.items():
-        live = basic_blocks.live_before(cg.flow, registers, cg.flow.blocks[number], index)
-        saved = tuple(sorted(live | cg.analysis.preserved[number]))
-        suspended = tuple(sorted(cg.analysis.frontier[number]))
+        blocks, registers = _handed_over(cg, number, index)
+        saved, suspended = tuple(sorted(registers)), tuple(sorted(blocks))
         points.append(SuspendPoint(FALLBACK + site, number, saved, saved, suspended, None, index))
     return points
 
@@ -339,17 +338,46 @@ def saved_register(cg: CodegenContext, name: str) -> Value:
 
 def enter_fallback(cg: CodegenContext) -> None:
     """Continue in the fallback code at the current instruction, which is executed there."""
+    here = cg.block_number, cg.instruction_index
+    number = FALLBACK + cg.flow.widening_sites[here]
+    if cg.quickly:  # registers stay in their stack slots, so that all entries can share code
+        cg.leaving[here] = str(number), cg.b.label
+        cg.b.jump("leave")
+        return
+    suspended, registers = _handed_over(cg, *here)
+    _hand_over(cg, suspended, registers, cg.mask())
+    cg.b.line(f"ret i32 {number}")
+
+
+def leave(cg: CodegenContext) -> None:
+    """Emit the code with which warps enter the fallback code at the instructions in `cg.leaving`."""
+    cg.invalidate_cache()
+    cg.b.open("leave")
+    number = cg.b.phi("i32", *cg.leaving.values())
+    entries = [_handed_over(cg, *here) for here in cg.leaving]
+    suspended = frozenset().union(*(blocks for blocks, _ in entries))
+    registers = frozenset().union(*(names for _, names in entries))
+    _hand_over(cg, suspended, registers, cg.mask_now())
+    cg.b.line(f"ret i32 {number}")
+
+
+def _handed_over(cg: CodegenContext, number: int, index: int) -> tuple[frozenset[int], frozenset[str]]:
+    """Return what the fallback code needs at an instruction: blocks with suspended lanes, and registers."""
+    live = basic_blocks.live_before(cg.flow, set(cg.flat.registers), cg.flow.blocks[number], index)
+    return frozenset(cg.analysis.frontier[number]), live | cg.analysis.preserved[number]
+
+
+def _hand_over(cg: CodegenContext, suspended: Collection[int], registers: Collection[str], mask: str) -> None:
+    """Store masks and registers in the canonical form."""
     b = cg.b
-    block = cg.flow.blocks[cg.block_number]
     area = _area(cg, "canonical", cg.canonical_bytes)
     cg.store_field("wraps", "0")
     size = 4 * len(cg.flow.blocks)
     b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
     b.line(f"call void @llvm.memset.p0.i64(ptr {area}, i8 0, i64 {size}, i1 false)")
-    _save_suspended_masks(cg, area, tuple(sorted(cg.analysis.frontier[cg.block_number])))
+    _save_suspended_masks(cg, area, tuple(sorted(suspended)))
 
-    live = basic_blocks.live_before(cg.flow, set(cg.flat.registers), block, cg.instruction_index)
-    for name in sorted(live | cg.analysis.preserved[cg.block_number]):
+    for name in sorted(registers):
         value = cg.read(name)
         pointer = b.value(f"getelementptr i8, ptr {area}, i64 {cg.canonical_at[name]}")
         if value.ty == "i1":
@@ -360,10 +388,8 @@ def enter_fallback(cg: CodegenContext) -> None:
         else:
             cg.store_lanes(value, pointer)
 
-    b.line(f"store i32 {cg.mask()}, ptr {warp_state(cg, MASK)}")
+    b.line(f"store i32 {mask}, ptr {warp_state(cg, MASK)}")
     _save_fuel(cg)
-    site = cg.flow.widening_sites[cg.block_number, cg.instruction_index]
-    b.line(f"ret i32 {FALLBACK + site}")
 
 
 # -- suspending and resuming --------------------------------------------------------------------

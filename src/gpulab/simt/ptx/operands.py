@@ -146,7 +146,10 @@ class InstructionParser(Tokens):
 
     def declared(self, token: str) -> Operand | None:
         """Return the declaration of a name in the innermost scope that has one."""
-        return next((scope[token] for scope in reversed(self.scopes) if token in scope), None)
+        for scope in reversed(self.scopes):
+            if token in scope:
+                return scope[token]
+        return None
 
     def named(self, token: str) -> Operand:
         """Return the register, vector of registers or variable that a name refers to."""
@@ -186,13 +189,15 @@ class InstructionParser(Tokens):
             raise UsageError(f"invalid PTX: `{token}` is not an operand, near `{self.near()}`.")
 
         name = self.named(token)
-        stem, dot, part = token.rpartition(".")
-        if dot and self.declared(stem) is not None and self.declared(token) is None:
-            raise UnsupportedInstruction(token, self.line, f"`.{part}`: components of registers")
-        if isinstance(name, Sym) and self.peek() in ("+", "-"):  # `variable+16`
-            return self.memory(name)
-        if isinstance(name, Reg) and not in_brackets and self.peek() in ("+", "-"):
-            return self.sum(name)
+        if "." in token:
+            stem, _, part = token.rpartition(".")
+            if self.declared(stem) is not None and self.declared(token) is None:
+                raise UnsupportedInstruction(token, self.line, f"`.{part}`: components of registers")
+        if self.peek() in ("+", "-"):
+            if isinstance(name, Sym):  # `variable+16`
+                return self.memory(name)
+            if isinstance(name, Reg) and not in_brackets:
+                return self.sum(name)
         return name
 
     def number(self, token: str) -> Imm:

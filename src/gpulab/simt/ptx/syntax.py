@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from gpulab.errors import UsageError
@@ -128,6 +127,10 @@ class Instruction:
         The parts of a `call`, which has no operands.
     row : int
         Line of the PTX text, from 1; 0 for an instruction that was not written there.
+    op : str
+        The operation, without modifiers.
+    analyses : dict
+        Results of analyses of this instruction, by name.
     """
 
     parts: tuple[str, ...]
@@ -136,16 +139,11 @@ class Instruction:
     line: int
     call: Call | None = None
     row: int = 0
+    op: str = field(init=False, repr=False, compare=False)
+    analyses: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
-    @cached_property
-    def op(self) -> str:
-        """The operation, without modifiers."""
-        return self.parts[0]
-
-    @cached_property
-    def analyses(self) -> dict[str, Any]:
-        """Results of analyses of this instruction, by name."""
-        return {}
+    def __post_init__(self) -> None:
+        self.op = self.parts[0]
 
     @property
     def text(self) -> str:

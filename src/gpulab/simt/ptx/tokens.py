@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import bisect
 import re
 import struct
-from collections.abc import Iterator
 
 from gpulab.errors import UsageError
 from gpulab.simt.ptx.syntax import Imm
@@ -17,14 +15,16 @@ _LINE_DIRECTIVE = re.compile(
 )
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TOKEN = re.compile(
-    r"""[ \t\r\n]*(?:
-      (?P<string>"(?:[^"\\]|\\.)*")
-    | (?P<word>[%.$A-Za-z_][\w$.]*(?:::[\w$.]+)*)
-    | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+\.\d+(?:[eE][-+]?\d+)?|\d+U?)
-    | (?P<mark>[{}()\[\],;:<>=@!|+*/~&^?-])
+    r"""[ \t\r\n]*(
+      "(?:[^"\\]|\\.)*"                        # a string
+    | [%.$A-Za-z_][\w$.]*(?:::[\w$.]+)*       # a word
+    | 0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+\.\d+(?:[eE][-+]?\d+)?|\d+U?
+    | [{}()\[\],;:<>=@!|+*/~&^?-]
+    | \S                                      # unexpected
     )""",
     re.VERBOSE,
 )
+_START = re.compile(r"[%.$A-Za-z_\d{}()\[\],;:<>=@!|+*/~&^?-]")  # the first character of a token but a string
 
 
 class Tokens:
@@ -44,40 +44,42 @@ class Tokens:
         text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " " + "\n" * m[0].count("\n"), text)
         # A directive that ends with its line gets a semicolon, so that everything is a statement.
         text = _LINE_DIRECTIVE.sub(lambda m: m[0] + ";", text)
-        self.line_ends = [match.start() for match in re.finditer("\n", text)]
         self.tokens: list[str] = []
-        self.starts: list[int] = []
-        for token, start in self._scan(text):
-            self.tokens.append(token)
-            self.starts.append(start)
+        self.rows: list[int] = []  # lines of the text, from 1, in which the tokens are
+        self._scan(text)
         self.at = 0
         self.constants: list[int] = []
         self.excluded: set[int] = set()  # tokens outside the template: the constants, and some sizes
 
-    @staticmethod
-    def _scan(text: str) -> Iterator[tuple[str, int]]:
-        """Yield each token and its offset in the text."""
-        at, end = 0, len(text.rstrip())
-        while at < end:
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise UsageError(f"invalid PTX: unexpected text `{text[at : at + 30].strip()}`.")
-            token = match[match.lastgroup]  # type: ignore[index]
-            start = match.start(match.lastgroup)  # type: ignore[arg-type]
-            if token[0] == "." and token.count(".") > 1:  # `.reg.u64`
-                yield from (("." + word, start) for word in token[1:].split("."))
-            else:
-                yield token, start
-            at = match.end()
+    def _scan(self, text: str) -> None:
+        """Append the tokens of the text and their lines."""
+        for row, line in enumerate(text.split("\n"), 1):
+            found = _TOKEN.findall(line)
+            self.tokens += found
+            self.rows += [row] * len(found)
+
+        kinds = set(self.tokens)
+        if unexpected := {token for token in kinds if len(token) == 1 and not _START.match(token)}:
+            at = next(match.start() for match in _TOKEN.finditer(text) if match[1] in unexpected)
+            raise UsageError(f"invalid PTX: unexpected text `{text[at : at + 30].strip()}`.")
+        if any(token[0] == "." and token.count(".") > 1 for token in kinds):  # `.reg.u64`
+            words = [
+                ["." + word for word in token[1:].split(".")] if token[0] == "." else [token]
+                for token in self.tokens
+            ]
+            self.rows = [row for row, parts in zip(self.rows, words, strict=True) for _ in parts]
+            self.tokens = [part for parts in words for part in parts]
 
     def row(self) -> int:
         """Return the line of the text, from 1, in which the next token is."""
-        start = self.starts[self.at] if self.at < len(self.starts) else 0
-        return bisect.bisect_left(self.line_ends, start) + 1
+        return self.rows[self.at] if self.at < len(self.rows) else 1
 
     def peek(self) -> str:
         """Return the next token without consuming it; "" at the end."""
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+        try:
+            return self.tokens[self.at]
+        except IndexError:
+            return ""
 
     def next(self) -> str:
         """Consume the next token."""
@@ -87,10 +89,9 @@ class Tokens:
 
     def accept(self, token: str) -> bool:
         """Consume the next token if it is `token`."""
-        if self.peek() == token:
-            self.at += 1
-            return True
-        return False
+        is_next = self.peek() == token
+        self.at += is_next
+        return is_next
 
     def expect(self, token: str) -> None:
         """Consume `token`; raise `UsageError` if the next token is another one."""

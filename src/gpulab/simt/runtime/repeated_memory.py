@@ -33,7 +33,7 @@ def repeated(pattern: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[A
         return np.resize(pattern, shape)
     try:
         with os.fdopen(os.dup(file), "wb") as writer:
-            writer.write(pattern.tobytes())
+            writer.write(np.ascontiguousarray(pattern).data)
         memory = copies_on_write(file, pattern.nbytes, prod(shape) * pattern.itemsize)
     finally:
         os.close(file)

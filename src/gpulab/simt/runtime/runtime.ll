@@ -1,6 +1,41 @@
 ; The simulator's runtime: functions that generated code calls on rarely executed paths, and the scheduler.
 ; $${name} is the byte offset of a field of the context, see layout.py.
 
+; -- optimized --
+; Store base, base + stride, ... to an array of %lanes elements.
+define internal void @sim_spread_32(ptr %array, i32 %base, i32 %stride, i32 %lanes) noinline {
+entry:
+  br label %lane
+lane:
+  %n = phi i32 [ 0, %entry ], [ %n.next, %lane ]
+  %now = phi i32 [ %base, %entry ], [ %next, %lane ]
+  %p = getelementptr i32, ptr %array, i32 %n
+  store i32 %now, ptr %p, align 1
+  %next = add i32 %now, %stride
+  %n.next = add i32 %n, 1
+  %more = icmp ult i32 %n.next, %lanes
+  br i1 %more, label %lane, label %done
+done:
+  ret void
+}
+
+define internal void @sim_spread_64(ptr %array, i64 %base, i64 %stride, i32 %lanes) noinline {
+entry:
+  br label %lane
+lane:
+  %n = phi i32 [ 0, %entry ], [ %n.next, %lane ]
+  %now = phi i64 [ %base, %entry ], [ %next, %lane ]
+  %p = getelementptr i64, ptr %array, i32 %n
+  store i64 %now, ptr %p, align 1
+  %next = add i64 %now, %stride
+  %n.next = add i32 %n, 1
+  %more = icmp ult i32 %n.next, %lanes
+  br i1 %more, label %lane, label %done
+done:
+  ret void
+}
+; -- unit --
+
 @warp_count = external constant i32
 @shared_bytes = external constant i64
 @local_bytes = external constant i64
@@ -255,39 +290,6 @@ outside:
   ret i1 false
 good:
   ret i1 true
-}
-
-; Store base, base + stride, ... to an array of %lanes elements.
-define internal void @sim_spread_32(ptr %array, i32 %base, i32 %stride, i32 %lanes) noinline cold {
-entry:
-  br label %lane
-lane:
-  %n = phi i32 [ 0, %entry ], [ %n.next, %lane ]
-  %now = phi i32 [ %base, %entry ], [ %next, %lane ]
-  %p = getelementptr i32, ptr %array, i32 %n
-  store i32 %now, ptr %p, align 1
-  %next = add i32 %now, %stride
-  %n.next = add i32 %n, 1
-  %more = icmp ult i32 %n.next, %lanes
-  br i1 %more, label %lane, label %done
-done:
-  ret void
-}
-
-define internal void @sim_spread_64(ptr %array, i64 %base, i64 %stride, i32 %lanes) noinline cold {
-entry:
-  br label %lane
-lane:
-  %n = phi i32 [ 0, %entry ], [ %n.next, %lane ]
-  %now = phi i64 [ %base, %entry ], [ %next, %lane ]
-  %p = getelementptr i64, ptr %array, i32 %n
-  store i64 %now, ptr %p, align 1
-  %next = add i64 %now, %stride
-  %n.next = add i32 %n, 1
-  %more = icmp ult i32 %n.next, %lanes
-  br i1 %more, label %lane, label %done
-done:
-  ret void
 }
 
 ; Check every active lane of an access to shared memory, which has %bytes bytes; otherwise as `sim_resolve`.

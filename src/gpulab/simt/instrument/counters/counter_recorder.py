@@ -37,7 +37,7 @@ from gpulab.simt.instrument.counters.loop_code import GROUPS
 from gpulab.simt.instrument.recorder import Recorder
 from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.allocation import Allocation, Memory
-from gpulab.simt.runtime.worker import LaunchWorker
+from gpulab.simt.runtime.worker import LaunchWorker, address_of
 
 __all__ = ["Count", "CounterRecorder", "RequestSample", "SiteCount"]
 
@@ -147,7 +147,8 @@ class CounterRecorder(Recorder):
         loops = dict.fromkeys(facts["loops"], ())
         self.layout = CounterLayout(facts["blocks"], loops, facts["rows"], native.warps)
         self.workers: list[LaunchWorker] = []
-        self._homes: dict[tuple[int, int, str, int], npt.NDArray[np.int64]] = {}  # by access; see HOME_WORD
+        # The home of each access and the address of this word; see HOME_WORD.
+        self._homes: dict[tuple[int, int, str, int], tuple[npt.NDArray[np.int64], int]] = {}
 
     def table(self, memory: Memory) -> npt.NDArray[np.uint64]:
         rows = memory.table().copy()
@@ -200,19 +201,26 @@ class CounterRecorder(Recorder):
             earlier = worker.memory["away"].view(np.int64).reshape(-1, *counts.shape[1:])
             counts[: len(earlier)] = earlier
         worker.memory["away"] = counts.reshape(-1).view(np.uint8)
-        for number, access in enumerate(sites):
-            home = self._homes.setdefault(_key(access), np.zeros(1, np.int64))
-            record = recorded[self.layout.sites_at + RECORD_BYTES * number :][:RECORD_BYTES].view(np.int64)
-            record[(HOME + HOME_WORD) // 8] = home.ctypes.data
-            record[(HOME + AWAY) // 8] = counts[number].ctypes.data
+        for access in sites:
+            if (key := _key(access)) not in self._homes:
+                home = np.zeros(1, np.int64)
+                self._homes.setdefault(key, (home, address_of(home)))  # another thread may add it, too
+        homes = [self._homes[_key(access)][1] for access in sites]
+        records = self._records_of(recorded)[: len(sites)]
+        records[:, (HOME + HOME_WORD) // 8] = homes
+        records[:, (HOME + AWAY) // 8] = counts.ctypes.data + counts.strides[0] * np.arange(len(sites))
 
     def _attach_forms(self, sites: list[AccessSite], recorded: npt.NDArray[np.uint8]) -> None:
         """Store the form in which each access to shared memory is counted in its record."""
+        records = self._records_of(recorded)
         for number, access in enumerate(sites):
             if access.space == "shared":
-                start = self.layout.sites_at + RECORD_BYTES * number + FORM_SHIFT
                 width, moved = self._form(access)
-                recorded[start : start + 16].view(np.int64)[:] = width.bit_length() - 1, moved
+                records[number, FORM_SHIFT // 8 :][:2] = width.bit_length() - 1, moved
+
+    def _records_of(self, recorded: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+        """Return the records of the sites in a worker's counters, one in each row."""
+        return recorded[self.layout.sites_at :].view(np.int64).reshape(-1, RECORD_BYTES // 8)
 
     def _form(self, access: AccessSite) -> tuple[int, int]:
         """Return the bytes per lane that an access is counted with, and their distance from its address."""
@@ -281,8 +289,7 @@ class CounterRecorder(Recorder):
 
     def _records(self) -> _Records:
         sites, rows = max(len(self.native.sites), 1), len(self._spans) + self.spare_rows
-        words = [worker.memory["recorded"][self.layout.sites_at :].view(np.int64) for worker in self.workers]
-        records = [each.reshape(-1, RECORD_BYTES // 8) for each in words]
+        records = [self._records_of(worker.memory["recorded"]) for worker in self.workers]
         away = [
             worker.memory["away"].view(np.int64).reshape(len(own), rows, AWAY_BYTES // 8)
             for worker, own in zip(self.workers, records, strict=True)
@@ -329,7 +336,7 @@ class CounterRecorder(Recorder):
         self, records: _Records, access: AccessSite, numbers: list[int], total: Count | None
     ) -> dict[int, Count]:
         """Return the counts of one access by allocation: of the others as recorded, of its home the rest."""
-        home = int(self._homes[_key(access)][0])
+        home = int(self._homes[_key(access)][0][0])
         if total is None or not home:
             return {}
         away, missed = _sum(records.away, numbers), _sum(records.missed, numbers)

@@ -1,3 +1,4 @@
+; -- optimized --
 ; Runtime of the counters tier: functions for accesses whose pattern is not known when code is generated.
 ; Names in braces are byte offsets of context fields (runtime/layout.py), other names those of a site's record
 ; (counter_layout.py).

@@ -1,3 +1,4 @@
+; -- optimized --
 ; Functions of the counters tier that unoptimised code calls (see linked_functions.py). Names in braces are
 ; offsets of context fields, other names those of counter_layout.py and facts about an access.
 
