@@ -40,7 +40,7 @@ def notebook_page(cells: Sequence[str], height: int) -> Iterator[tuple[Any, Call
         try:
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=browsing.CHROMIUM, args=browsing.FLAGS)
-                page = opening.open_page(jupyter, browser, "measured.ipynb", height)
+                page = browsing.LabPage(browser, jupyter).open_with_kernel("measured.ipynb", height)
                 yield page, partial(opening.run_cell, page)
                 browser.close()
         finally:

@@ -1,4 +1,4 @@
-"""Fixtures: a JupyterLab server on a free port, and Chromium."""
+"""Fixtures: a JupyterLab server on a free port, Chromium, and a page in which notebooks are opened."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import pytest
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ROOT = Path(__file__).parents[2]
 START_S = 90  # a cold start on two busy cores
+CELL_S = 120_000  # milliseconds for a cell on a busy machine without a GPU
 
 # Chromium has no sandbox when it runs as root. Its background traffic would disturb the tests.
 FLAGS = [
@@ -31,6 +32,20 @@ FLAGS = [
     "--disable-sync",
 ]
 
+OPEN = "async path => { await window.jupyterapp.commands.execute('docmanager:open', {path}); }"
+CONNECTED = """() => {
+    const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
+    const kernel = session?.session?.kernel;
+    return session?.isReady && kernel?.connectionStatus === "connected" && kernel.status === "idle";
+}"""
+CLOSE = """async () => {
+    const {commands, shell} = window.jupyterapp;
+    const notebook = shell.currentWidget;
+    await notebook.sessionContext.shutdown();
+    notebook.dispose();
+    await commands.execute("apputils:change-theme", {theme: "JupyterLab Light"});
+}"""
+
 
 def pytest_collection_modifyitems(items):
     for item in items:
@@ -41,7 +56,7 @@ def pytest_collection_modifyitems(items):
 
 
 class Lab:
-    """A running JupyterLab server; `url(path)` is the address of a file of `folder`."""
+    """A running JupyterLab server, which serves the files of `folder`."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder = folder
@@ -84,8 +99,10 @@ class Lab:
             self.stop()
             raise
 
-    def url(self, path: str) -> str:
-        return f"{self._base}lab/tree/{path}?token={self.token}&reset"
+    def url(self, path: str = "") -> str:
+        """Return the address of JupyterLab, which opens a file if a path is given."""
+        place = f"lab/tree/{path}" if path else "lab"
+        return f"{self._base}{place}?token={self.token}&reset"
 
     def formgrader_url(self, page: str) -> str:
         """Return the address of a page of nbgrader's formgrader."""
@@ -126,6 +143,55 @@ class Lab:
         pytest.fail(f"JupyterLab did not start:\n{Path(self._log.name).read_text()[-3000:]}")
 
 
+class LabPage:
+    """A page with JupyterLab, in which one notebook after the other is opened.
+
+    Attributes
+    ----------
+    page
+        The page of Playwright.
+    requests : list of str
+        Addresses that were requested since JupyterLab was loaded.
+    errors : list of str
+        Errors since the last notebook was opened.
+    """
+
+    def __init__(self, browser, lab: Lab) -> None:
+        self.page = browser.new_page()
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(lab.url())
+        self.page.wait_for_function("() => window.jupyterapp", timeout=CELL_S)
+        self.page.evaluate("async () => { await window.jupyterapp.restored; }")
+
+    def open(self, name: str, height: int, color_scheme: str = "light"):
+        """Open a notebook in a window that is `height` pixels high, and return the page.
+
+        color_scheme: the setting of the operating system, light or dark.
+        """
+        self.errors.clear()
+        self.page.set_viewport_size({"width": 1280, "height": height})
+        self.page.emulate_media(color_scheme=color_scheme)
+        self.page.evaluate(OPEN, name)
+        self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=CELL_S)
+        return self.page
+
+    def open_with_kernel(self, name: str, height: int):
+        """Open a notebook, and return the page when the kernel is ready."""
+        self.open(name, height)
+        # A kernel that is shown as idle may not be connected yet; a cell that runs then is lost.
+        self.page.wait_for_function(CONNECTED, timeout=CELL_S)
+        return self.page
+
+    def close_notebook(self) -> None:
+        """Close the notebook without saving it, end its kernel, and reset the theme."""
+        self.page.evaluate(CLOSE)
+        self.page.wait_for_selector('body[data-jp-theme-light="true"]', state="attached")
+
+
 @pytest.fixture(scope="session")
 def running_lab(tmp_path_factory) -> Iterator[Lab]:
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
@@ -141,7 +207,7 @@ def lab(running_lab) -> Iterator[Lab]:
     running_lab.tidy()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser_window():
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
@@ -150,7 +216,22 @@ def browser_window():
         browser.close()
 
 
+@pytest.fixture(scope="package")
+def loaded_page(running_lab, browser_window) -> Iterator[LabPage]:
+    """Return a page with JupyterLab, whose start takes longer than most tests."""
+    loaded = LabPage(browser_window, running_lab)
+    yield loaded
+    loaded.page.close()
+
+
 @pytest.fixture
+def lab_page(loaded_page) -> Iterator[LabPage]:
+    """Return a page with JupyterLab, and close the notebook that the test opens in it."""
+    yield loaded_page
+    loaded_page.close_notebook()
+
+
+@pytest.fixture(scope="module")
 def write_notebook(lab):
     """Return a function that writes a notebook of code cells into the server's folder."""
 

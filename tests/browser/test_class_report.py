@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,13 +33,22 @@ def wide_report(tmp_path_factory) -> Path:
     return write_report([replace(report, grades=grades)], tmp_path_factory.mktemp("wide") / "report.html")
 
 
-@pytest.fixture(params=[(width, scheme) for width in (1280, 1920) for scheme in ("light", "dark")], ids=str)
-def page(browser_window, report, request):
-    width, scheme = request.param
-    page = browser_window.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.goto(report.as_uri())
+WINDOWS = [(width, scheme) for width in (1280, 1920) for scheme in ("light", "dark")]
+
+
+@contextmanager
+def opened(browser, file, window):
+    width, scheme = window
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(file.as_uri())
     yield page
     page.close()
+
+
+@pytest.fixture(scope="module", params=WINDOWS, ids=str)
+def page(browser_window, report, request):
+    with opened(browser_window, report, request.param) as page:
+        yield page
 
 
 def test_totals_of_a_large_class_are_inside_the_window(page):
@@ -53,17 +63,18 @@ def test_all_columns_of_15_cells_are_inside_the_window(page):
     assert max(edges) <= page.viewport_size["width"]
 
 
-def test_feedback_is_visible_without_scrolling_in_a_lab_of_many_steps(wide_report, page):
-    page.goto(wide_report.as_uri())
-    box = page.eval_on_selector(".wide", "box => box.getBoundingClientRect().right")
-    edges = page.eval_on_selector_all("table.class a", RIGHT_EDGES)
-    assert len(edges) == STUDENTS
-    assert max(edges) <= min(box, page.viewport_size["width"])
-    assert page.eval_on_selector("table.class a", "link => link.checkVisibility()")
-
-
 def test_page_does_not_scroll_sideways(page):
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_feedback_is_visible_without_scrolling_in_a_lab_of_many_steps(browser_window, wide_report, window):
+    with opened(browser_window, wide_report, window) as page:
+        box = page.eval_on_selector(".wide", "box => box.getBoundingClientRect().right")
+        edges = page.eval_on_selector_all("table.class a", RIGHT_EDGES)
+        assert len(edges) == STUDENTS
+        assert max(edges) <= min(box, page.viewport_size["width"])
+        assert page.eval_on_selector("table.class a", "link => link.checkVisibility()")
 
 
 def test_student_stays_visible_in_a_narrow_window(browser_window, report):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.test_kernel_cell import CELL_S, show
+from tests.browser.conftest import CELL_S
+from tests.browser.test_kernel_cell import show
 
 KERNEL = """%%cuda stencil.naive --block 32 8
 // __global__ and float in a comment
@@ -112,47 +114,60 @@ def screenshots(tmp_path_factory):
     return tmp_path_factory.mktemp("colours")
 
 
-@pytest.fixture
-def opened(lab, browser_window, write_notebook, screenshots, request):
-    """Open the notebook in JupyterLab, or in the application that the test selects."""
-    url = lab.url(write_notebook("colours.ipynb", KERNEL, PYTHON, ""))
-    window = Window(browser_window, url.replace("/lab/tree/", getattr(request, "param", "/lab/tree/")))
+@contextmanager
+def opened(browser, url, screenshot):
+    window = Window(browser, url)
     yield window
-    window.page.screenshot(path=screenshots / f"{request.node.name.partition('[')[0]}.png")
+    window.page.screenshot(path=screenshot)
     window.page.close()
     assert window.hosts == {"127.0.0.1"}
 
 
-def test_kernel_cell_is_highlighted_as_cpp_in_both_themes(opened, screenshots):
+@pytest.fixture(scope="module")
+def jupyterlab(lab, browser_window, write_notebook, screenshots):
+    """Open a notebook in JupyterLab, once for all tests: the load takes longer than they run."""
+    url = lab.url(write_notebook("colours.ipynb", KERNEL, PYTHON, ""))
+    with opened(browser_window, url, screenshots / "jupyterlab.png") as window:
+        yield window
+
+
+@pytest.fixture
+def notebook_7(lab, browser_window, write_notebook, screenshots):
+    """Open a notebook in Notebook 7; pages of one notebook would share its kernel and report its messages."""
+    url = lab.url(write_notebook("colours_7.ipynb", KERNEL, PYTHON)).replace("/lab/tree/", "/notebooks/")
+    with opened(browser_window, url, screenshots / "notebook-7.png") as window:
+        yield window
+
+
+def test_kernel_cell_is_highlighted_as_cpp_in_both_themes(jupyterlab, screenshots):
     for theme in ("Light", "Dark"):
-        show(opened.page, theme)
-        assert opened.colours(0, IN_KERNEL) == IN_KERNEL
-        assert opened.colours(1, IN_PYTHON) == IN_PYTHON
-        opened.page.screenshot(path=screenshots / f"{theme.lower()}.png")
-    assert opened.errors == []
+        show(jupyterlab.page, theme)
+        assert jupyterlab.colours(0, IN_KERNEL) == IN_KERNEL
+        assert jupyterlab.colours(1, IN_PYTHON) == IN_PYTHON
+        jupyterlab.page.screenshot(path=screenshots / f"{theme.lower()}.png")
+    assert jupyterlab.errors == []
 
 
-@pytest.mark.parametrize("opened", ["/notebooks/"], indirect=True, ids=["notebook-7"])
-def test_notebook_7_highlights_alike(opened):
-    assert opened.colours(0, IN_KERNEL) == IN_KERNEL
-    assert opened.colours(1, IN_PYTHON) == IN_PYTHON
+def test_notebook_7_highlights_alike(notebook_7):
+    assert notebook_7.colours(0, IN_KERNEL) == IN_KERNEL
+    assert notebook_7.colours(1, IN_PYTHON) == IN_PYTHON
     # Notebook 7 reports an error about a schema, with and without this extension.
-    assert [error for error in opened.errors if "gpulab" in error] == []
+    assert [error for error in notebook_7.errors if "gpulab" in error] == []
 
 
-def test_highlighting_follows_the_first_line(opened):
-    page, cpp, python = opened.page, {"all": "comment"}, {"all": "builtin"}
-    assert opened.colours(0, IN_KERNEL) == IN_KERNEL
-    opened.cell(2).click()
+def test_highlighting_follows_the_first_line(jupyterlab):
+    page, cpp, python = jupyterlab.page, {"all": "comment"}, {"all": "builtin"}
+    assert jupyterlab.colours(0, IN_KERNEL) == IN_KERNEL
+    jupyterlab.cell(2).click()
     page.keyboard.type("\n%%cuda scale\nint i; // all")
-    assert opened.colours(2, cpp) == cpp
+    assert jupyterlab.colours(2, cpp) == cpp
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Delete")  # %cuda does not start a kernel cell
-    assert opened.colours(2, python) == python
+    assert jupyterlab.colours(2, python) == python
     page.keyboard.type("%")
-    assert opened.colours(2, cpp) == cpp
+    assert jupyterlab.colours(2, cpp) == cpp
     page.keyboard.press("Control+Home")
     page.keyboard.type("x = 1\n")  # the marker is not in the first line any more
-    assert opened.colours(2, python) == python
-    assert opened.errors == []
+    assert jupyterlab.colours(2, python) == python
+    assert jupyterlab.errors == []

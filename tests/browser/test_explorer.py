@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpulab.notebook.sliders.explore_figure import CLASS
-from tests.browser.test_kernel_cell import CELL_S, open_page, readable, run_cell, show
+from tests.browser.conftest import CELL_S
+from tests.browser.test_kernel_cell import readable, run_cell, show
 from tests.labs.lab import Lab, by_id, read
 
 LABS = {"stencil": Lab("01_stencil", "stencil"), "matmul": Lab("02_matmul", "matmul")}
@@ -69,24 +70,19 @@ def kernel_cells(problem):
 
 
 @pytest.fixture(params=FILES)
-def explorer(request, lab, browser_window, write_notebook):
+def explorer(request, lab_page, write_notebook):
     """Open the explorer of a lab; at the end, check errors, requests and the size of the notebook."""
     name = f"explore_{request.param}.ipynb"
     of_lab = by_id(read(LABS[request.param].notebook))
     cells = [of_lab["setup"].source, *kernel_cells(request.param), of_lab["explore"].source]
-    page = open_page(lab, browser_window, write_notebook(name, *cells), 1800)
-    errors, requests = [], []
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
+    page = lab_page.open_with_kernel(write_notebook(name, *cells), 1800)
     output = [run_cell(page, number) for number in range(len(cells))][-1]
     output.locator(".js-plotly-plot .scatterlayer .point").first.wait_for(timeout=CELL_S)
     yield Explorer(page, output)
-    assert not errors
-    assert not [url for url in requests if not url.startswith(LOCAL)]
+    assert not lab_page.errors
+    assert not [url for url in lab_page.requests if not url.startswith(LOCAL)]
     saved = json.dumps(page.evaluate("() => window.jupyterapp.shell.currentWidget.context.model.toJSON()"))
     assert len(saved) < 1_000_000
-    page.close()
 
 
 def test_every_slider_changes_the_figure_and_the_text(explorer):

@@ -11,7 +11,8 @@ from nbconvert import HTMLExporter
 
 from drawings.__main__ import LABS
 from gpulab.views.html import View
-from tests.browser.test_kernel_cell import CELL_S, show
+from tests.browser.conftest import CELL_S
+from tests.browser.test_kernel_cell import show
 from tests.browser.test_roofline import overlapping
 
 FILES = sorted(LABS.glob("*/figures/*.svg"))
@@ -69,16 +70,14 @@ def test_texts_lie_inside_the_figures_and_do_not_overlap(browser_window):
 
 
 @pytest.mark.parametrize("system", THEMES)
-def test_figures_follow_the_theme_of_jupyterlab(lab, browser_window, screenshots, system):
+def test_figures_follow_the_theme_of_jupyterlab(lab, lab_page, screenshots, system):
     nbformat.write(notebook_with_figure(lab.folder), lab.folder / "figure.ipynb")
-    page = browser_window.new_page(viewport={"width": 1280, "height": 720}, color_scheme=system)
-    page.goto(lab.url("figure.ipynb"))
+    page = lab_page.open("figure.ipynb", 720, system)
     page.locator(".jp-RenderedMarkdown img").wait_for(timeout=CELL_S)
     for theme in THEMES:
         show(page, theme.title())
         page.locator("#jupyterlab-splash").wait_for(state="detached", timeout=CELL_S)
         assert shown_theme(page, screenshots / f"{system}-{theme}.png") == theme
-    page.close()
 
 
 @pytest.mark.parametrize("theme", THEMES)

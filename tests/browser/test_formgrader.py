@@ -43,7 +43,7 @@ def formgrader(course, tmp_path_factory) -> Iterator[Lab]:
 
 def test_autograde_button_is_refused_and_names_the_command(browser_window, formgrader, course):
     page = browser_window.new_page()
-    page.goto(formgrader.url(""))  # sets the cookie of the server
+    page.goto(formgrader.url())  # sets the cookie of the server
     page.goto(formgrader.formgrader_url("manage_submissions/tiny"))
     page.click("td.autograde a")
     log = page.locator(".modal.in pre").first

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.test_kernel_cell import CELL_S, CORRECT, open_page, readable, run_cell, show
+from tests.browser.conftest import CELL_S
+from tests.browser.test_kernel_cell import CORRECT, readable, run_cell, show
 
 # Correct but slow: adjacent threads read floats at a stride of p and write floats at a stride of n. The
 # comment is longer than the page is wide.
@@ -48,13 +49,12 @@ def screenshots(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(lab, browser_window, write_notebook, screenshots):
+def opened(lab_page, write_notebook, screenshots):
     """Open a notebook with correct kernels that differ in their memory traffic."""
     name = write_notebook("heat.ipynb", "%load_ext gpulab", FAR_APART, TILES, CORRECT)
-    page = open_page(lab, browser_window, name, 2200)
+    page = lab_page.open_with_kernel(name, 2200)
     yield page
     page.screenshot(path=screenshots / "page.png")
-    page.close()
 
 
 def test_heat_and_drawings_in_both_themes(opened, screenshots):

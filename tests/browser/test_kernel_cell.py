@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-CELL_S = 120_000  # milliseconds for a cell on a busy machine without a GPU
+from tests.browser.conftest import CELL_S
 
 # A common mistake: threads at the edge of a block read a halo that was not loaded.
 WRONG = """%%cuda stencil.opt_1 --block 32 8 --tile 1 1
@@ -53,22 +53,6 @@ __global__ void block2D_opt_2(float fac, const float* A0, float* Anext, int nx, 
 }
 """
 
-CONNECTED = """() => {
-    const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
-    const kernel = session?.session?.kernel;
-    return session?.isReady && kernel?.connectionStatus === "connected" && kernel.status === "idle";
-}"""
-
-
-def open_page(lab, browser_window, name, height):
-    """Return a page with a notebook whose kernel is ready."""
-    page = browser_window.new_page(viewport={"width": 1280, "height": height})
-    page.goto(lab.url(name))
-    page.wait_for_selector(".jp-NotebookPanel .jp-CodeCell", timeout=CELL_S)
-    # A kernel that is shown as idle may not be connected yet; a cell that runs then is lost.
-    page.wait_for_function(CONNECTED, timeout=CELL_S)
-    return page
-
 
 @pytest.fixture(scope="module")
 def screenshots(tmp_path_factory):
@@ -76,13 +60,12 @@ def screenshots(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(lab, browser_window, write_notebook, screenshots):
+def opened(lab_page, write_notebook, screenshots):
     """Open a notebook with three kernel cells in JupyterLab."""
     name = write_notebook("lab.ipynb", "%load_ext gpulab", WRONG, CORRECT, BROKEN)
-    page = open_page(lab, browser_window, name, 1600)
+    page = lab_page.open_with_kernel(name, 1600)
     yield page
     page.screenshot(path=screenshots / "page.png")
-    page.close()
 
 
 def run_cell(page, number):

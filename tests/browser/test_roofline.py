@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from urllib.parse import urlsplit
 
 import nbformat
 import pytest
@@ -10,7 +11,8 @@ from nbconvert import HTMLExporter
 
 from gpulab.notebook.tables.roofline_figure import roofline_figure
 from gpulab.views.roofline.roofline_layout import scene_of
-from tests.browser.test_kernel_cell import CELL_S, open_page, run_cell, show
+from tests.browser.conftest import CELL_S
+from tests.browser.test_kernel_cell import run_cell, show
 from tests.notebook.tables.roofline_cases import roofline_case
 
 COUNTS = (3, 6, 12)
@@ -74,13 +76,9 @@ def variants(count):
     return {point.variant for point in roofline_case(count, 0.05, measured=count != 6).points}
 
 
-def test_jupyterlab_draws_it_without_other_hosts(lab, browser_window, saved, screenshots):
+def test_jupyterlab_draws_it_without_other_hosts(lab, lab_page, saved, screenshots):
     nbformat.write(saved, lab.folder / "roofline.ipynb")
-    page = browser_window.new_page(viewport={"width": 1280, "height": 3200})
-    hosts, errors = set(), []
-    page.on("request", lambda request: hosts.add(request.url.split("/")[2].split(":")[0]))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(lab.url("roofline.ipynb"))
+    page = lab_page.open("roofline.ipynb", 3200)
     page.locator(".js-plotly-plot .annotation-text").first.wait_for(timeout=CELL_S)
     page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3", timeout=CELL_S)
     for index, count in enumerate(COUNTS):
@@ -97,13 +95,13 @@ def test_jupyterlab_draws_it_without_other_hosts(lab, browser_window, saved, scr
     figure.locator(".hoverlayer .hovertext").first.wait_for(timeout=CELL_S)
     assert "occupancy" in figure.locator(".hoverlayer").text_content()
     page.screenshot(path=screenshots / "hover.png")
-    assert {host for host in hosts if host} <= {"127.0.0.1", "localhost"}
-    assert [text for text in errors if "plotly" in text.lower()] == []
-    page.close()
+    hosts = {urlsplit(url).hostname for url in lab_page.requests}
+    assert hosts - {None} <= {"127.0.0.1", "localhost"}
+    assert [text for text in lab_page.errors if "plotly" in text.lower()] == []
 
 
-def test_figure_is_legible_in_both_themes(lab, browser_window, write_notebook, screenshots):
-    page = open_page(lab, browser_window, write_notebook("roofline_theme.ipynb", DRAW), 1000)
+def test_figure_is_legible_in_both_themes(lab_page, write_notebook, screenshots):
+    page = lab_page.open_with_kernel(write_notebook("roofline_theme.ipynb", DRAW), 1000)
     plot = run_cell(page, 0).locator(".js-plotly-plot")
     plot.locator(".annotation-text").first.wait_for(timeout=CELL_S)
     papers = []
@@ -113,7 +111,6 @@ def test_figure_is_legible_in_both_themes(lab, browser_window, write_notebook, s
         assert [name for name, contrast in plot.evaluate(CONTRAST) if contrast < 3] == []
         papers.append(plot.locator(".main-svg").first.evaluate("e => getComputedStyle(e).backgroundColor"))
     assert papers[0] != papers[1]
-    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

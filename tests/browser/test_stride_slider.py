@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.test_kernel_cell import CELL_S, open_page, readable, run_cell, show
+from tests.browser.conftest import CELL_S
+from tests.browser.test_kernel_cell import readable, run_cell, show
 from tests.labs.lab import Lab, by_id, read
 
 LAB = Lab("00_devicequery", "devicequery")
 
 
 @pytest.fixture
-def opened(lab, browser_window, write_notebook):
+def opened(lab_page, write_notebook):
     """Open a notebook with the slider's cell and the cells that it needs."""
     cells = by_id(read(LAB.notebook))
     name = write_notebook("slider.ipynb", *(cells[name].source for name in ("setup", "strided", "slider")))
-    page = open_page(lab, browser_window, name, 1600)
-    yield page
-    page.close()
+    return lab_page.open_with_kernel(name, 1600)
 
 
 def test_moved_slider_replaces_the_drawing(opened):

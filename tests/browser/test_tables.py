@@ -69,21 +69,24 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_table_fits(browser_window, empty_session, monkeypatch, name):
-    monkeypatch.setenv("GPULAB_DEVICE", "sim")
+@pytest.fixture(scope="module")
+def page(browser_window):
     page = browser_window.new_page(viewport={"width": OUTPUT, "height": 600})
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_table_fits(page, empty_session, monkeypatch, name):
+    monkeypatch.setenv("GPULAB_DEVICE", "sim")
     page.set_content(f'<body style="margin:0">{TABLES[name]()._repr_html_()}</body>')
     widths = page.locator(".gp-scroll").evaluate_all("all => all.map(e => [e.scrollWidth, e.clientWidth])")
-    page.close()
     assert widths
     assert all(needed <= given for needed, given in widths), widths
 
 
-def test_word_that_is_longer_than_the_page_is_wrapped(browser_window):
-    page = browser_window.new_page(viewport={"width": OUTPUT, "height": 600})
+def test_word_that_is_longer_than_the_page_is_wrapped(page):
     view = gpulab.html.table(("students", "finding"), [("12", f'identifier "{"y" * 300}" is undefined')])
     page.set_content(f'<body style="margin:0">{view._repr_html_()}</body>')
     needed, given = page.locator(".gp-scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
-    page.close()
     assert needed <= given

@@ -7,6 +7,7 @@ notebook as the source, after a run, as released, and released and run unsolved.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -137,7 +138,11 @@ def static_picture(cell: NotebookNode) -> str:
 
 
 def run(notebook: NotebookNode, folder: Path, *, allow_errors: bool = False) -> NotebookNode:
-    """Execute a notebook from top to bottom in `folder` and return it with its outputs."""
+    """Execute a notebook from top to bottom in `folder` and return it with its outputs.
+
+    The kernel has one thread: other tests use the other cores, and the process that would model times for it
+    takes more processor time than it saves.
+    """
     client = NotebookClient(
         notebook,
         timeout=TIMEOUT_S,
@@ -145,7 +150,7 @@ def run(notebook: NotebookNode, folder: Path, *, allow_errors: bool = False) -> 
         store_widget_state=False,
         resources={"metadata": {"path": str(folder)}},
     )
-    return client.execute()
+    return client.execute(env=os.environ | {"GPULAB_THREADS": "1"})
 
 
 def run_one_after_another(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from gpulab.cell import parse_cell
 from gpulab.config import defines
 from gpulab.gpus.architectures import architecture
 from gpulab.model.profile import profile_variant, variant_launch
+from gpulab.model.sampling import record_launch
 from gpulab.model.unrolling import without_unrolling
 from gpulab.profiling.speedup import time_variant
 from gpulab.verification.check import compile_cell
@@ -83,6 +86,43 @@ def test_launches_of_different_seeds_have_different_inputs(device, k1):
     first, again, other = (device.asnumpy(launch.args[1])[:8, :64] for launch in launches)
     assert np.array_equal(first, again)
     assert not np.isin(other, first).any()
+
+
+def test_launch_is_modelled_once_for_each_seed_size_and_gpu(device, k1, profile, monkeypatch):
+    modelled = []
+
+    def record(launch, spec):
+        modelled.append(launch)
+        return record_launch(launch, spec)
+
+    monkeypatch.setattr("gpulab.model.profile.record_launch", record)
+    variant = config("matmul.K1", (32, 1, 1), TILE)
+    assert profile_variant(k1, variant, device=device) == profile
+    assert modelled == []
+    for options in ({"seed": 1}, {"shape": (256, 64, 64)}, {"gpu": "t10"}):
+        first, second = (profile_variant(k1, variant, device=device, **options) for _ in range(2))
+        assert first == second
+    assert len(modelled) == 3
+
+
+def test_kernel_that_was_profiled_can_be_deleted(device):
+    kernel = device.compile(K1, "mmkernel", defines((32, 1, 1), TILE))
+    alive = weakref.ref(kernel)
+    profile_variant(kernel, config("matmul.K1", (32, 1, 1), TILE), device=device, shape=(64, 4, 4))
+    del kernel
+    gc.collect()
+    assert alive() is None
+
+
+def test_profile_follows_the_variables_of_the_module(device):
+    text = K1.replace("extern", "__device__ int limit;\nextern", 1).replace("k < p", "k < limit")
+    kernel = device.compile(text, "mmkernel", defines((32, 1, 1), TILE))
+    times = []
+    for limit in (4, 64):
+        kernel.module.get_global("limit").set(np.array(limit, np.int32))
+        variant = config("matmul.K1", (32, 1, 1), TILE)
+        times.append(profile_variant(kernel, variant, device=device, shape=(256, 64, 64)).time_ms)
+    assert times[0] < times[1]
 
 
 def test_time_variant_on_the_simulator_is_the_modelled_time(device, k1, profile):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -53,6 +54,12 @@ __all__ = [
 
 KEPT_BYTES = 64 << 20  # of arrays that a profile keeps for its counters; with larger ones it counts at once
 OTHER_BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads per block that `Profile.explanation` may suggest
+
+
+# The profiles of each kernel by configuration, GPU, shape and seed, because the tables and the roofline of a
+# lab show the launches that its kernel cells have timed. The function that counts is left out: it refers to
+# the kernel, which would then never be deleted.
+_PROFILES: WeakKeyDictionary[Kernel, dict[tuple[object, ...], partial[Profile]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,7 @@ def profile_variant(
     gpu: str | None = None,
     seed: int = 0,
 ) -> Profile:
-    """Return the profile of a problem's kernel.
+    """Return the profile of a problem's kernel, which is modelled once for each size, GPU and seed.
 
     Parameters
     ----------
@@ -168,8 +175,17 @@ def profile_variant(
     def launch() -> SampledLaunch:
         return variant_launch(kernel, config, spec, shape, seed)
 
-    # A profile may live long, so it does not keep the arrays.
-    return _profile(launch(), spec, lambda: _middle_block(launch()))
+    def count() -> Counters:  # a profile may live long, so it does not keep the arrays
+        return _middle_block(launch())
+
+    if kernel.on_simulator.module.variables:  # a launch may depend on what they contain now
+        return _profile(launch(), spec)(_count=count)
+
+    profiles = _PROFILES.setdefault(kernel, {})
+    key = config, spec, shape or config.timing_shape, seed
+    if key not in profiles:
+        profiles[key] = _profile(launch(), spec)
+    return profiles[key](_count=count)
 
 
 def variant_launch(
@@ -207,11 +223,11 @@ def profile_launch(
     launch = SampledLaunch(simulated, dim3(grid, "grid"), dim3(block, "block"), copies, shared_mem)
     kept = sum(getattr(array, "nbytes", 0) for array in copies) <= KEPT_BYTES
     if kept and not kernel.module.variables:
-        profile = _profile(launch, device.spec, lambda: _middle_block(launch))
+        profile = _profile(launch, device.spec)(_count=lambda: _middle_block(launch))
     else:
         with simulated_variables(kernel, keep=True):
             counters = _middle_block(launch)
-            profile = _profile(launch, device.spec, lambda: counters)
+            profile = _profile(launch, device.spec)(_count=lambda: counters)
     simulated.warn()
     return profile
 
@@ -257,7 +273,8 @@ def estimate_sample(sample: LaunchSample, spec: GpuSpec) -> tuple[Work, Estimate
     return work, estimate(spec, figures, work)
 
 
-def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]) -> Profile:
+def _profile(launch: SampledLaunch, spec: GpuSpec) -> partial[Profile]:
+    """Return the profile of a launch, which lacks only the function that counts."""
     recording = record_launch(launch, spec)
     work, estimated = estimate_recording(recording, spec)
 
@@ -271,7 +288,8 @@ def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]
         if threads <= spec.max_threads_per_block
     }
 
-    return Profile(
+    return partial(
+        Profile,
         time_ms=estimated.time_ms,
         provenance=Provenance("modelled", spec.name, _calibration(spec, work, launch.kernel)),
         occupancy=recording.residency,
@@ -281,5 +299,4 @@ def _profile(launch: SampledLaunch, spec: GpuSpec, count: Callable[[], Counters]
         sampled=recording.description,
         dram_bytes=work.dram_bytes,
         registers=recording.registers,
-        _count=count,
     )
