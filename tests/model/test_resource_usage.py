@@ -13,9 +13,12 @@ from gpulab.model.caches import SiteTraffic
 from gpulab.model.estimate import Work
 from gpulab.model.resource_usage import (
     FLOAT_ATOMIC_CYCLES,
+    JOINING_CYCLES,
+    JOINING_WARPS,
     SHARED_STORE_CYCLES,
     AccessSample,
     LaunchSample,
+    _joined_stores,
     resource_usage,
 )
 from gpulab.model.warp_timing import CodeBlock, Operation
@@ -155,12 +158,13 @@ def updates(
     reads: bool = False,
     changes: bool = True,
     floating: bool = False,
+    warps: int = 1,
 ) -> float:
-    """Return the cycles of L2 for six sampled requests to these addresses; each represents ten."""
-    masks = np.full(6, 0xFFFFFFFF, np.uint32)
+    """Return the cycles of L2 for sampled requests to these addresses, which represent 60 of a launch."""
+    masks = np.full(len(addresses), 0xFFFFFFFF, np.uint32)
     sample = AccessSample("global", reads, 4, 60.0, masks, addresses.astype(np.int64), changes, floating)
     code = (CodeBlock((Operation("load" if changes else "store", (), ("a",), SITE),), 60.0),)
-    traced = LaunchSample(6, (32, 1, 1), 1, 32, code, {SITE: sample}, array_bytes=1 << 40)
+    traced = LaunchSample(60 // warps, (32 * warps, 1, 1), 1, 32, code, {SITE: sample}, array_bytes=1 << 40)
     return work(replace(traced, combined=frozenset({SITE} if combined else ()))).atomic_cycles
 
 
@@ -177,18 +181,38 @@ def test_elements_of_a_sector_are_updated_together_and_sectors_of_a_line_in_turn
     assert updates(ROW) == pytest.approx(60 * 4 * TIMINGS.atomic_cycles)
 
 
-def test_lines_are_updated_in_two_slices() -> None:
-    assert updates(4 * ROW) == pytest.approx(60 * 16 * TIMINGS.atomic_cycles / 2)
-
-
 def test_floating_point_additions_to_different_sectors_overlap() -> None:
     assert updates(SAME, combined=True, floating=True) == pytest.approx(60 * FLOAT_ATOMIC_CYCLES)
     assert updates(ROW, floating=True) == pytest.approx(60 * 4 * TIMINGS.atomic_cycles)
 
 
 def test_stores_to_the_same_sector_take_turns_and_loads_do_not() -> None:
-    assert 0 < updates(SAME, changes=False) <= 60 * SHARED_STORE_CYCLES
+    turns = 60 * SHARED_STORE_CYCLES
+    assert turns < updates(SAME, changes=False) < 1.02 * turns  # the slice serves others, too
     assert updates(SAME, reads=True, changes=False) == 0
+
+
+def test_stores_of_neighbouring_warps_join() -> None:
+    alone, together = (updates(SAME, changes=False, warps=warps) for warps in (1, JOINING_WARPS))
+    assert together == pytest.approx(alone / JOINING_WARPS, rel=0.05)
+    assert updates(SAME, changes=False, warps=2 * JOINING_WARPS) == pytest.approx(together, rel=0.05)
+
+
+def test_stores_of_few_warps_rarely_join() -> None:
+    assert _joined_stores(0.01, 8, 1.0) == pytest.approx(1.0, abs=0.02)
+    assert _joined_stores(1.0, 8, 1.0) == JOINING_WARPS
+    assert _joined_stores(1.0, 8, 100 * JOINING_CYCLES) == pytest.approx(1.0, abs=0.02)
+
+
+def test_pieces_of_memory_are_updated_in_several_slices() -> None:
+    pieces = np.tile(256 * (LANES % 8) + 32 * (LANES // 8), (6, 1))  # four sectors in each of eight pieces
+    assert 60 * 4 * TIMINGS.atomic_cycles <= updates(pieces) < 60 * 8 * TIMINGS.atomic_cycles
+
+
+def test_element_that_most_warps_update_stands_out_in_a_histogram() -> None:
+    bins = 4 * np.random.default_rng(0).integers(0, 64 * 8, (300, 32))
+    skewed = np.where(LANES < 16, 0, bins)
+    assert updates(skewed) > 3 * updates(bins)
 
 
 def test_blocks_that_update_memory_of_their_own_do_not_wait_for_each_other() -> None:

@@ -551,6 +551,7 @@ def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int
         result[site] = {
             piece: (count * share, sectors[piece] if stands_out else SLICE_BYTES // SECTOR_BYTES)
             for piece, (share, stands_out) in _shares_of_pieces(operations).items()
+            if stands_out or updates  # a few blocks may store to neighbouring pieces
         }
     return result
 
@@ -575,7 +576,7 @@ def _shares_of_pieces(operations: Sequence[Counter[int]]) -> dict[int, tuple[flo
     for region, piece in ((_region(piece), piece) for piece in made):
         if region in shared:
             usual, seen = total[region] / pieces[region] / len(operations), min(first[piece], last[piece])
-            stands_out = seen >= max(FEWEST_SEEN, third * usual)
+            stands_out = seen >= max(min(FEWEST_SEEN, third), third * usual)
             shares[piece] = seen / third if stands_out else usual, stands_out
     return shares
 

@@ -1,13 +1,15 @@
 """Executed machine instructions, derived from PTX counts and compared with Nsight Compute on a GPU.
 
-machine_launches.json contains six launches of `benchmarks.counters` on an H200, and four of kernels whose
+machine_launches.json contains six launches of `benchmarks.counters` on an H200, and seven of kernels whose
 machine code has another shape than their PTX, on an H100 (both with ncu 2025.3.1 and CUDA 13.0): the machine
-code, the executions of each PTX block, and the metrics. The four are:
+code, the executions of each PTX block, and the metrics. The seven are:
 
 - lane_copies: each lane makes a bulk copy, for which machine code loops over the lanes, and waits for all of
   them in a loop with `mbarrier.try_wait`;
 - peeled: a product whose indices have 64 bits, and the first iteration of its loop its own code;
-- leader: one lane of each warp uses the result of an `atomicAdd`; places: all lanes do.
+- leader: one lane of each warp uses the result of an `atomicAdd`; places: all lanes do;
+- integer_loop, product_loop: loops of integer instructions, and of products of 64 bits, that the assembler
+  unrolls four times; division_loop: a loop that calls the subroutine for divisions of 64 bits.
 """
 
 from __future__ import annotations
