@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from gpulab.compiler.sass.sass_code import MachineInstruction
 from gpulab.model.instruction_mix import machine_blocks
+from gpulab.model.warp_timing import Operation
 
 
 def test_instructions_after_a_reconvergence_are_executed_by_fewer_warps() -> None:
@@ -21,3 +22,22 @@ def test_instructions_after_a_reconvergence_are_executed_by_fewer_warps() -> Non
     code = machine_blocks(cast(Any, SimpleNamespace(blocks=blocks)), cast(Any, executed), scale=10.0)
     assert [(len(part.operations), part.runs) for part in code] == [(1, 10.0), (1, 20.0), (2, 10.0)]
     assert [part.before for part in code] == [None, 0, 1]
+
+
+def operations(*opcodes: str) -> list[Operation]:
+    """Return the operations of the model for machine instructions that one warp executes once."""
+    items = [MachineInstruction(16 * n, opcode, "", "", 1, 1) for n, opcode in enumerate(opcodes)]
+    block = SimpleNamespace(instructions=items, targets=())
+    executed = [SimpleNamespace(warps=1) for _ in items]
+    [code] = machine_blocks(cast(Any, SimpleNamespace(blocks=[block])), cast(Any, executed))
+    return list(code.operations)
+
+
+def test_products_of_twice_the_width_take_twice_as_long() -> None:
+    single, wide, high = operations("IMAD", "IMAD.WIDE", "IMAD.HI.U32")
+    assert single.unit == wide.unit == high.unit == "fma"
+    assert wide.size == high.size == 2 * single.size
+
+
+def test_conversions_from_integers_are_integer_arithmetic() -> None:
+    assert [each.unit for each in operations("I2FP", "F2I", "FCHK")] == ["integer", "special", "special"]

@@ -11,6 +11,7 @@ from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import LOOKUP_BYTES, ROW_COST_BYTES, SiteTraffic
 from gpulab.model.resource_usage import (
+    HITS_PER_CYCLE,
     STORED_LINE_BYTES,
     AccessSample,
     LaunchSample,
@@ -52,6 +53,23 @@ def cost(addresses: np.ndarray, traffic: SiteTraffic | None = None, *, reads: bo
 )
 def test_load_takes_the_passes_of_its_banks_and_lines(addresses: np.ndarray, passes: float) -> None:
     assert cost(addresses).passes == passes
+
+
+def test_lines_that_l1_has_are_looked_up_faster() -> None:
+    scattered = 132 * LANES
+    missing = cost(scattered, SiteTraffic(0, 32, 0, 32, 32, 0, 32, 0, 32))
+    present = cost(scattered, SiteTraffic(32, 0, 0, 32, 32, 32, 0, 0, 0))
+    assert (missing.passes, present.passes) == (16, 1)
+    assert present.tags == missing.tags / HITS_PER_CYCLE
+
+
+def test_atomic_operations_of_lanes_pass_l1_one_after_the_other() -> None:
+    def passes(addresses: np.ndarray) -> float:
+        update = replace(access(addresses, reads=False), updates=True)
+        return request_costs(launch_sample(update), gpu("h200"), architecture(gpu("h200")))[SITE].passes
+
+    assert passes(4 * LANES) > 16
+    assert passes(0 * LANES) == 1
 
 
 def test_scattered_store_takes_fewer_passes_than_a_load() -> None:

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from gpulab.devices import open_device
+from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.profile import estimate_recording
 from gpulab.model.recording import LaunchRecording
-from gpulab.model.sampling import SEARCHED_BLOCKS, SampledLaunch, record_launch, with_work_found
+from gpulab.model.sampling import (
+    SEARCHED_BLOCKS,
+    SampledLaunch,
+    launch_sample,
+    record_launch,
+    with_work_found,
+)
 
 SPEC = gpu("h200")
 THREADS = 256
@@ -43,6 +50,22 @@ __global__ void causal(float* x, int n)
     for (int i = 0; i < n * (blockIdx.x + 1); ++i)
         sum = sum * 0.5f + x[i & 1023];
     x[threadIdx.x] = sum;
+}
+"""
+
+
+# The assembler unrolls the loops. `total` is the same for all lanes; the results of `place` are used.
+UPDATES = """
+__global__ void update(int* total, int* place, int n, int value)
+{
+    int sum = 0;
+    for (int i = 0; i < n; ++i) {
+        atomicAdd(total, value + threadIdx.x);
+        atomicExch(place + threadIdx.x, i);
+    }
+    for (int i = 0; i < n; ++i)
+        sum += atomicAdd(total, sum + threadIdx.x);
+    place[threadIdx.x] = sum;
 }
 """
 
@@ -118,3 +141,14 @@ def test_few_long_blocks_represent_work_that_increases_along_an_axis(grid: Grid)
     assert len(recording.block_numbers) < 10
     columns = np.array(recording.block_numbers) % grid[0] + 1
     assert columns.mean() == pytest.approx((grid[0] + 1) / 2, rel=0.15)
+
+
+def test_all_copies_of_an_atomic_operation_are_combined() -> None:
+    device: Any = open_device("sim:h200")
+    args = (device.zeros(1, np.int32), device.zeros(64, np.int32), np.int32(8), np.int32(1))
+    launch = SampledLaunch(device.compile(UPDATES), (4, 1, 1), (64, 1, 1), args)
+    sample = launch_sample(record_launch(launch, SPEC), SPEC, architecture(SPEC))
+    updates = {row: one for row, one in sample.accesses.items() if one.updates and len(one.masks)}
+    same = {row for row, one in updates.items() if (one.addresses == one.addresses[0, 0]).all()}
+    assert len(same) > 2
+    assert same == updates.keys() & sample.combined
