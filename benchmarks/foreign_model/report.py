@@ -275,7 +275,7 @@ def page(rows: Sequence[Comparison], labs: Sequence[str]) -> str:
             the SM has stored; L2 looks up more lines per cycle than was assumed; and data that are still in
             L2 from the last launch need no lookup for DRAM. The fourteenth time the mean error was 8.6 %, the
             median 7.0 %, the largest 41 %, 1 launch was above 40 %, and 71 of 79 bottlenecks (90 %) were the
-            same. The next changes come from 720 launches of micro-kernels on an H100: stores of neighbouring
+            same. The next changes come from 737 launches of micro-kernels on an H100: stores of neighbouring
             warps to one sector join; atomic operations are spread over the slices of L2, and the compiler
             combines the lanes of all copies of one; L1 looks up lines faster that it has; conversions from
             integers, checks of divisors and products of twice the width have the rates of their units; and
