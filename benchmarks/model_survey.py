@@ -4,9 +4,10 @@ python -m benchmarks.model_survey [GROUP...]
 python -m benchmarks.model_survey --measure
 
 Models every launch of benchmarks/figures/survey-h100.json.xz, or those of some groups, and prints the errors
-of each group and the launches with the largest ones. `--measure` times the launches again, which needs a CUDA
-GPU, and writes the file. The launches were used to find errors of the model, so they do not show how well it
-predicts other kernels.
+of each group against the measured times, and the launches with the largest ones. The launches are recorded on
+the simulator once (see `benchmarks.recordings`). `--measure` times them again, which needs a CUDA GPU, and
+writes the file. They were used to find errors of the model, so they do not show how well it predicts other
+kernels.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.recordings import recorded
 from gpulab.devices import open_device
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.profile import estimate_recording
-from gpulab.model.sampling import SampledLaunch, record_launch
+from gpulab.model.sampling import SampledLaunch
 
 __all__ = ["array", "main"]
 
@@ -100,15 +102,13 @@ def measure(figures: dict[str, Any]) -> None:
     }
 
 
-def errors(launches: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, str]]]:
-    """Return the relative error of the modelled time and the name of each launch, by group."""
-    device, spec = open_device("sim:h100"), gpu("h100")
-    found: dict[str, list[tuple[float, str]]] = {}
-    for launch in launches:
-        _, estimated = estimate_recording(record_launch(prepared(launch, device), spec), spec)
-        error = estimated.time_ms / launch["ms"] - 1
-        found.setdefault(launch["group"], []).append((error, launch["name"]))
-    return found
+def error_of(launch: Mapping[str, Any]) -> float:
+    """Return the relative error of the modelled time of a launch: 0.1 if it is 10 % too long."""
+    spec = gpu("h100")
+    identity = {key: value for key, value in launch.items() if key != "ms"}
+    recording = recorded(spec, lambda: prepared(launch, open_device("sim:h100")), identity)
+    _, estimated = estimate_recording(recording, spec)
+    return estimated.time_ms / float(launch["ms"]) - 1
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -127,17 +127,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for launch in figures["launches"]
         if not options.groups or any(word in launch["group"] for word in options.groups)
     ]
-    found = errors(chosen)
     print(f"{figures['gpu']}, NVRTC {figures['nvrtc']}, {figures['date']}")
-    for group, rows in found.items():
-        sizes = [abs(error) for error, _ in rows]
+    found: dict[str, float] = {}
+    for group in dict.fromkeys(launch["group"] for launch in chosen):
+        rows = {launch["name"]: error_of(launch) for launch in chosen if launch["group"] == group}
+        sizes = [abs(error) for error in rows.values()]
         print(
             f"{group:24} {len(rows):4} launches, mean {statistics.fmean(sizes):.1%}, "
-            f"median {statistics.median(sizes):.1%}, largest {max(sizes):.0%}"
+            f"median {statistics.median(sizes):.1%}, largest {max(sizes):.0%}",
+            flush=True,
         )
-    everything = [row for rows in found.values() for row in rows]
-    for error, name in sorted(everything, key=lambda row: -abs(row[0]))[:SHOWN]:
-        print(f"  {error:+.0%}  {name}")
+        found |= rows
+    for name in sorted(found, key=lambda name: -abs(found[name]))[:SHOWN]:
+        print(f"  {found[name]:+.0%}  {name}")
 
 
 if __name__ == "__main__":

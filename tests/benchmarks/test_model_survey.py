@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import lzma
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks import model_survey
+from gpulab.cache import DiskCache
 from gpulab.devices import open_device
 
 LAUNCHES = {
@@ -47,10 +49,11 @@ def test_arguments_have_the_values_that_they_name() -> None:
     assert seen == set(range(64))
 
 
-def test_errors_are_relative_to_the_measured_times() -> None:
-    launch = dict(LAUNCHES["warp shfl_down 256"])
-    [(error, name)] = model_survey.errors([launch])["warps"]
-    [(doubled, _)] = model_survey.errors([{**launch, "ms": 2 * launch["ms"]}])["warps"]
-    assert name == launch["name"]
+def test_errors_are_relative_to_the_measured_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("benchmarks.recordings._cache", lambda: DiskCache(tmp_path, 1 << 30))
+    launch = LAUNCHES["warp shfl_down 256"]
+    error = model_survey.error_of(launch)
+    doubled = model_survey.error_of({**launch, "ms": 2 * launch["ms"]})
+    assert len(list(tmp_path.iterdir())) == 1  # recorded once
     assert 1 + doubled == pytest.approx((1 + error) / 2)
     assert np.isfinite(error)

@@ -198,6 +198,13 @@ def test_stores_of_neighbouring_warps_join() -> None:
     assert updates(SAME, changes=False, warps=2 * JOINING_WARPS) == pytest.approx(together, rel=0.05)
 
 
+def test_stores_that_are_not_executed_take_no_time() -> None:
+    masks, addresses = np.full(6, 0xFFFFFFFF, np.uint32), SAME.astype(np.int64)
+    store = AccessSample("global", False, 4, 60.0, masks, addresses)
+    code = (CodeBlock((Operation("store", (), ("a",), SITE),), 0.0),)
+    assert work(LaunchSample(60, (32, 1, 1), 1, 32, code, {SITE: store}, array_bytes=4)).atomic_cycles == 0
+
+
 def test_stores_of_few_warps_rarely_join() -> None:
     assert _joined_stores(0.01, 8, 1.0) == pytest.approx(1.0, abs=0.02)
     assert _joined_stores(1.0, 8, 1.0) == JOINING_WARPS

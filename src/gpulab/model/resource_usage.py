@@ -61,14 +61,12 @@ __all__ = [
 # This and the lines of a store that L1 looks up at once are from counters of micro-kernels on an H100.
 PASSING = ("exchange", "system")
 STORED_LINES_PER_PASS = 3
-# Cycles of the data path for an element that an atomic operation updates, and for each of its bytes
-# in addition (measured on an H100).
-UPDATE_CYCLES, UPDATE_CYCLES_PER_BYTE = 0.4, 0.06
 STORED_LINE_BYTES = 64  # that L2 could write in the time in which it looks up a line of a store; assumed
+# Cycles of the data path for an element that an atomic operation updates, and in addition for each of its
+# bytes; and the lines that L1 has, of which it looks up as many in a cycle. All were measured on an H100.
+UPDATE_CYCLES, UPDATE_CYCLES_PER_BYTE = 0.4, 0.06
+HITS_PER_CYCLE = 3
 # From the H200's counters, not from its times (docs/model.md, "Fitted figures").
-HITS_PER_CYCLE = (
-    3  # lines of a load that L1 has, of which it looks up so many per cycle (measured on an H100)
-)
 LINES_PER_PASS = 2  # lines of a load that L1 looks up at once
 OUT_OF_STEP = 1.1  # warps progress independently if the SM or L2 needs this many times their latency
 SLICE_BYTES = 256  # adjacent bytes in one slice of L2
@@ -243,7 +241,7 @@ class RequestCost:
     passes : float
         Cycles of the SM's data path to L1 and shared memory.
     tags : float
-        Cycles of the tags of L1, which look up a line per cycle.
+        Cycles of the tags of L1, which look up a line per cycle, and more of those that L1 has.
     l2_bytes : float
         Time of L2, as the bytes that it could move in that time.
     dram_bytes : float
@@ -370,7 +368,7 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
             cycles = architecture.shared_cycles + max(cost.passes - 1, 0)
         else:
             cycles = sum(share * level for share, level in zip(cost.levels, level_cycles, strict=True))
-            cycles += max(cost.tags - 1, 0)  # L1 looks up a line of the request per cycle
+            cycles += max(cost.tags - 1, 0)  # L1 looks up the lines of the request one after the other
         return cycles * requests[site] / max(runs[site], 1e-9)
 
     instructions = sum(block.runs * block.issue_slots for block in sample.code)
@@ -498,14 +496,15 @@ def _shared_store_cycles(
 ) -> float:
     """Return the cycles of the slice of L2 with the piece of memory that most warps store to.
 
-    `work` is that of the launch without these stores. The slice serves its share of all requests, too.
+    `work` is that of the launch without these stores. The slice serves its share of all requests, too. In
+    each block, the warps could make the store as often as the global access that they make most often.
     """
     pieces_by_site = [pieces for pieces in _on_shared_pieces(sample, updates=False).values() if pieces]
     if not pieces_by_site:
         return 0.0
     terms = estimate(spec, architecture, work).terms
     busy_ms = max(ms for name, ms in terms.items() if name not in ("latency", "blocks", "launch"))
-    busy_cycles = busy_ms * spec.boost_clock_mhz * 1e3 * min(sample.blocks, spec.sms)  # of all SMs
+    busy_cycles_of_all_sms = busy_ms * spec.boost_clock_mhz * 1e3 * min(sample.blocks, spec.sms)
     made: defaultdict[int, float] = defaultdict(float)
     for pieces in pieces_by_site:
         for piece, (operations, sectors) in pieces.items():
@@ -517,7 +516,8 @@ def _shared_store_cycles(
     for pieces in pieces_by_site:
         for piece, (operations, sectors) in pieces.items():
             share = min(operations / sectors / opportunities, 1.0)
-            written[piece] += operations / _joined_stores(share, work.warps, busy_cycles / made[piece])
+            gap_cycles = busy_cycles_of_all_sms / made[piece]
+            written[piece] += operations / _joined_stores(share, work.warps, gap_cycles)
     slices = architecture.l2_bytes_per_cycle / SLICE_BYTES_PER_CYCLE
     return SHARED_STORE_CYCLES * max(written.values()) + work.l2_cycles.entering / slices
 
@@ -525,11 +525,13 @@ def _shared_store_cycles(
 def _joined_stores(share: float, warps: int, gap_cycles: float) -> float:
     """Return how many stores of an SM to one sector reach L2 as one.
 
-    A share of the warps makes them, one every `gap_cycles` while the SM is busy. A block has `warps`.
+    `share` of the `warps` of a block make them, and an SM makes one every `gap_cycles` while it is busy. The
+    number of neighbours that make one is binomial, and at least one does; those that come too late are
+    missing.
     """
     neighbours = min(warps, JOINING_WARPS)
-    storing = share * neighbours / (1 - (1 - share) ** neighbours)  # of neighbours of which one stores
-    return min(storing, exp(min(JOINING_CYCLES / max(gap_cycles, 1.0), JOINING_CYCLES)))
+    storing = share * neighbours / (1 - (1 - share) ** neighbours)
+    return min(storing, exp(JOINING_CYCLES / max(gap_cycles, 1.0)))
 
 
 def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int, tuple[float, int]]]:
@@ -540,7 +542,9 @@ def _on_shared_pieces(sample: LaunchSample, updates: bool) -> dict[int, dict[int
     result: dict[int, dict[int, tuple[float, int]]] = {}
     for site, count in sample.requests.items():
         access = sample.accesses[site]
-        if access.reads or access.updates != updates or access.space == "shared" or len(access.masks) < 3:
+        if access.reads or access.updates != updates or access.space == "shared":
+            continue
+        if not count or len(access.masks) < 3:
             continue
         operations = [
             _operations(row[active], updates, site in sample.combined)
@@ -699,10 +703,8 @@ def _cached_cost(
         elements = _mean(unique_per_request(masks, addresses, width))
         passes = max(passes, elements * (UPDATE_CYCLES + UPDATE_CYCLES_PER_BYTE * width))
 
-    tags, sent = (
-        _mean(lines) * (1 - hits + hits / HITS_PER_CYCLE),
-        _mean(unique_per_request(masks, addresses, SECTOR_BYTES)),
-    )
+    tags = _mean(lines) * (1 - hits + hits / HITS_PER_CYCLE)
+    sent = _mean(unique_per_request(masks, addresses, SECTOR_BYTES))
     if traffic is None or not traffic.requests:  # every sector comes from DRAM
         traffic = SiteTraffic(0, 0, 1, sent, tags, 0, 0, sent, tags)
     dram = traffic.dram_bytes + SECTOR_BYTES * completing

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["counters_object_view", "findings_object_view", "kernel_object_view", "profile_object_view"]
 
 _LAUNCH = "launch"  # the term of a profile that precedes the others in time
-_SHOWN_SHARE = 0.01  # of the time of a launch; shorter times of parts are left out
+_SHOWN_SHARE = 0.01  # a part that needs less than this share of the launch's time is left out
 _MEANINGS = DESCRIPTIONS | {
     "latency": "the instructions of one warp, with its waits",
     _LAUNCH: "the time until the first block starts",

@@ -268,7 +268,7 @@ class _Reader:
     def _declaration_end(self, first: int) -> tuple[int, bool]:
         """Return the index after a declaration, and whether it opens a namespace or `extern "C" {`."""
         conditions = _Conditions()
-        depth = 0  # of brackets
+        depth = 0  # number of open brackets
         has_body: bool | None = None  # None before the first `{`
         index = first
         while index < len(self.tokens):

@@ -66,7 +66,7 @@ TENSOR_MODIFIERS = {
     ),
 }
 BRANCH_FORMS = ("", "U", "DIV", "CONV")
-PRODUCT_FORMS = {0x25: "WIDE", 0x27: "HI"}  # of IMAD, by bits 0 to 7
+PRODUCT_FORMS = {0x25: "WIDE", 0x27: "HI"}  # modifiers of IMAD, by bits 0 to 7
 
 
 def machine_code(program: Program, name: str) -> MachineCode | None:

@@ -124,20 +124,25 @@ class MachineFlow:
                 yield block.number
 
     def _can_be_avoided(self, call: MachineBlock) -> bool:
-        """Return True if threads can take another way to where they continue after a call."""
-        ways = [target for block in self._predecessors(call) for target in block.targets]
-        reached, todo = {call.number}, [target for target in ways if target != call.number]
+        """Return True if threads can take another way to where they continue after a call.
+
+        The blocks that only follow the call, such as one that copies its result, belong to it.
+        """
+        own, last = {call.number}, call
+        while len(last.targets) == 1 and last.targets[0] not in own:
+            last = self.blocks[last.targets[0]]
+            if len(self._predecessors(last)) > 1:
+                break
+            own.add(last.number)
+
+        reached = {call.number}
+        todo = [target for block in self._predecessors(call) for target in block.targets]
         while todo:
             number = todo.pop()
             if number not in reached:
                 reached.add(number)
                 todo += self.blocks[number].targets
-        after = call
-        while len(after.targets) == 1:
-            after = self.blocks[after.targets[0]]
-            if len(self._predecessors(after)) > 1:
-                break
-        return after.number in reached - {call.number}
+        return last is not call and last.number in reached
 
     def _predecessors(self, block: MachineBlock) -> list[MachineBlock]:
         return [other for other in self.blocks if block.number in other.targets]

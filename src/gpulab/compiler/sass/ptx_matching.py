@@ -22,6 +22,9 @@ PREPARATIONS = ("R2UR", "LDC", "ULDC", "S2R", "MOV", "UMOV", "IMAD", "IADD3", "L
 TESTS = ("ISETP", "PLOP3", "UISETP", "UPLOP3")
 
 
+_Layout = tuple[tuple[int, int], ...]  # machine blocks, each with its copies of a loop's body
+
+
 @dataclass(frozen=True)
 class UnrolledCopy:
     """Execution counts of a machine block that contains several copies of a loop's body.
@@ -181,23 +184,20 @@ class PtxMatch:
                 if block.threads == self.block_by_number[head].threads  # it runs in every iteration
                 for item in block.instructions
             ]
-            layouts: Counter[tuple[tuple[int, int], ...]] = Counter()
+            layouts: Counter[_Layout] = Counter()
             for row in rows:
                 if self.opcode_of_row[row].startswith(ONE_TO_ONE) and (copies := self._copies(row)):
                     layouts[tuple(sorted(copies.items()))] += 1
-            if layouts:
-                [(layout, count)] = layouts.most_common(1)
-                if 2 * count > layouts.total():
-                    found[head] = dict(layout)
-            elif layout_by_length := self._layout_by_length(rows):
-                found[head] = layout_by_length
+            layout = _majority(layouts) if layouts else self._layout_by_length(rows)
+            if layout:
+                found[head] = dict(layout)
         return found
 
-    def _layout_by_length(self, rows: Sequence[int]) -> dict[int, int]:
+    def _layout_by_length(self, rows: Sequence[int]) -> _Layout:
         """Return the copies of a loop's body by how many machine instructions its PTX lines, `rows`, became.
 
         The machine blocks with copies have instructions of most lines. Lines with more machine instructions
-        count more.
+        count more. A loop without a block that repeats itself is unrolled completely, one copy in each block.
         """
         placed = {
             row: Counter(
@@ -210,19 +210,15 @@ class PtxMatch:
         placed = {row: numbers for row, numbers in placed.items() if numbers}
         lines = Counter(number for numbers in placed.values() for number in numbers)
         holders = {number for number, count in lines.items() if 2 * count > len(placed)}
-        layouts: Counter[tuple[tuple[int, int], ...]] = Counter()
+        layouts: Counter[_Layout] = Counter()
         for numbers in placed.values():
-            if holders <= numbers.keys() and holders:
+            if holders and holders <= numbers.keys():
                 least = min(numbers[number] for number in holders)
                 layout = tuple(sorted((number, round(numbers[number] / least)) for number in holders))
                 layouts[layout] += numbers.total()
-        if not layouts:
-            return {}
-        [(layout, weight)] = layouts.most_common(1)
-        if 2 * weight <= layouts.total():
-            return {}
-        repeats = any(number in self.code.blocks[number].targets for number in holders)
-        return dict(layout) if repeats else dict.fromkeys(sorted(holders), 1)
+        if any(number in self.code.blocks[number].targets for number in holders):
+            return _majority(layouts)
+        return tuple((number, 1) for number, _ in _majority(layouts))
 
     def _copies(self, row: int) -> Counter[int]:
         """Return the machine instructions in each machine block that execute a PTX line.
@@ -342,3 +338,8 @@ class PtxMatch:
                 reachable.add(current)
                 todo += self.block_by_number[current].targets
         return reachable
+
+
+def _majority(layouts: Counter[_Layout]) -> _Layout:
+    """Return the layout with more than half of the weight; an empty one if there is none."""
+    return next((layout for layout, weight in layouts.items() if 2 * weight > layouts.total()), ())
