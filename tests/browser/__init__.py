@@ -1,0 +1,1 @@
+"""Tests in a browser, which is closed after the last of them: Playwright leaves an event loop running."""
