@@ -12,7 +12,7 @@ from gpulab.model.caches import COALESCED_LINES, CacheShape, SiteTraffic, WaveTr
 
 L1, L2 = CacheShape(1024, 4), CacheShape(4096, 8)
 SITES = 4
-ATOMIC = 3  # the site whose stores are atomic operations, in the reference
+PAST_L1 = 3  # the site whose requests bypass L1, in the reference
 
 
 def scattered(number: int) -> int:
@@ -99,9 +99,10 @@ def _request(words, earlier, caches, turn, windows, counts, clock) -> None:
         asked, window, now = mask.bit_count(), windows[site], clock.next()
         counts[site, 3] += asked
         counts[site, 4] += 1
-        near = l1.line(number)
+        bypasses = site == PAST_L1
+        near = {"sectors": 0} if bypasses and not store else l1.line(number)
         if store:
-            near["sectors"] = 0 if site == ATOMIC else near["sectors"] | mask
+            near["sectors"] = 0 if bypasses else near["sectors"] | mask
             worst = max(worst, 1)
             pending = 0 if scattered(now) % 8 == 0 else _pending(earlier + words[:at], number)
             counts[site, 12] += (mask & pending).bit_count()
@@ -165,8 +166,10 @@ def random_trace(seed: int, warps: int = 12, sms: int = 3, requests: int = 20) -
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("windows", [[1, 1, 1, 1], [3, 1, 4, 2]])
 def test_traffic_equals_the_reference(seed: int, windows: list[int]) -> None:
-    trace, updates = random_trace(seed), [site == ATOMIC for site in range(SITES)]
-    traffic = cache_traffic([trace], L1, L2, sites=SITES, turns=20, skip=0, windows=windows, updates=updates)
+    trace, bypasses = random_trace(seed), [site == PAST_L1 for site in range(SITES)]
+    traffic = cache_traffic(
+        [trace], L1, L2, sites=SITES, turns=20, skip=0, windows=windows, bypasses=bypasses
+    )
     assert list(map(astuple, traffic)) == list(map(astuple, reference_traffic(trace, L1, L2, 20, windows)))
 
 
@@ -174,7 +177,7 @@ def traffic_of(*waves: WaveTrace, l1: CacheShape = L1, l2: CacheShape = L2, clus
     """Return the traffic of the last of some waves, all of whose requests are loads or stores of one site."""
     turns = waves[-1].words.shape[1]
     (traffic,) = cache_traffic(
-        waves, l1, l2, sites=1, turns=turns, skip=0, windows=[1], updates=[False], clusters=clusters
+        waves, l1, l2, sites=1, turns=turns, skip=0, windows=[1], bypasses=[False], clusters=clusters
     )
     return traffic
 
@@ -240,6 +243,22 @@ def test_loads_find_what_a_store_has_written_in_l1(atomic: bool, hits: int) -> N
     words = np.array([[line | 16, line | 1 << 6]], np.uint64)
     trace = WaveTrace(words, np.array([2]), np.array([0]), np.array([0, 1]))
     _, load = cache_traffic(
-        [trace], L1, L2, sites=2, turns=2, skip=0, windows=[1, 1], updates=[atomic, False]
+        [trace], L1, L2, sites=2, turns=2, skip=0, windows=[1, 1], bypasses=[atomic, False]
     )
     assert (load.l1_sectors, load.l2_sectors) == (hits, 4 - hits)
+
+
+@pytest.mark.parametrize("first_bypasses", [False, True])
+@pytest.mark.parametrize("second_bypasses", [False, True])
+def test_load_that_bypasses_l1_neither_fills_nor_finds_it(
+    first_bypasses: bool, second_bypasses: bool
+) -> None:
+    line = 7 << 22 | 32 | 15
+    trace = WaveTrace(
+        np.array([[line, line | 1 << 6]], np.uint64), np.array([2]), np.array([0]), np.array([0, 1])
+    )
+    _, second = cache_traffic(
+        [trace], L1, L2, sites=2, turns=2, skip=0, windows=[1, 1], bypasses=[first_bypasses, second_bypasses]
+    )
+    hits = 0 if first_bypasses or second_bypasses else 4
+    assert (second.l1_sectors, second.l2_sectors) == (hits, 4 - hits)

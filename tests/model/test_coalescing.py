@@ -8,6 +8,7 @@ import pytest
 from gpulab.model.coalescing import (
     bank_passes,
     channel_load,
+    copied_sectors,
     partial_sectors,
     segment_transactions,
     unique_per_request,
@@ -15,6 +16,7 @@ from gpulab.model.coalescing import (
 
 FULL_MASK = np.array([0xFFFFFFFF], np.uint32)
 LANES = np.arange(32)
+PIECES = 16 * LANES
 
 
 def request(addresses: object) -> np.ndarray:
@@ -61,6 +63,27 @@ def test_transactions_on_one_channel_are_serialised() -> None:
     spread, together = request(256 * LANES), request(2048 * LANES)
     assert channel_load(FULL_MASK, spread, 8, 256)[0] == 1
     assert channel_load(FULL_MASK, together, 8, 256)[0] == 8
+
+
+@pytest.mark.parametrize(
+    ("addresses", "sectors", "lines"),
+    [
+        (PIECES, 16, 4),
+        (PIECES + 64, 16, 8),  # every quarter of the warp lies in two lines
+        (PIECES + 16, 32, 12),  # no two lanes fill a sector
+        (PIECES + 48, 32, 16),
+        (2 * PIECES, 32, 32),
+        (0 * PIECES, 32, 32),
+    ],
+)
+def test_copied_bytes_share_a_sector_if_two_lanes_fill_it(
+    addresses: np.ndarray, sectors: int, lines: int
+) -> None:
+    masks = np.array([0xFFFFFFFF, 0b11, 0b1], np.uint32)
+    of_sectors, of_lines = copied_sectors(masks, np.tile(addresses, (3, 1)))
+    assert (of_sectors[0], of_lines[0]) == (sectors, lines)
+    assert of_sectors[1] == sectors / 16
+    assert (of_sectors[2], of_lines[2]) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from gpulab.model.resource_usage import (
 )
 from gpulab.model.warp_timing import CodeBlock, Operation
 
+FIGURES = architecture(gpu("h200"))
 FULL_MASK, LANES, SITE = np.array([0xFFFFFFFF], np.uint32), np.arange(32), 7
 
 
@@ -72,6 +73,23 @@ def test_atomic_operations_of_lanes_pass_l1_one_after_the_other() -> None:
     assert passes(0 * LANES) == 1
 
 
+@pytest.mark.parametrize(("shift", "sectors", "lines"), [(0, 16, 4), (16, 32, 12)])
+def test_copy_past_l1_requests_sectors_for_pairs_of_lanes(shift: int, sectors: int, lines: int) -> None:
+    merged = SiteTraffic(0, 1, 0, 17, 5, 0, 17, 0, 5) if shift else SiteTraffic(0, 1, 0, 16, 4, 0, 16, 0, 4)
+    load = replace(access(16 * LANES + shift), width=16)
+    copy = replace(load, copies=True)
+    past_l1 = replace(copy, bypasses_l1=True)
+    costs = [
+        request_costs(launch_sample(one, merged), gpu("h200"), FIGURES)[SITE] for one in (load, copy, past_l1)
+    ]
+    assert costs[1].passes == costs[0].passes + 1  # it is also written to shared memory
+    assert costs[2].passes == 1
+    assert costs[1].l2_bytes == costs[0].l2_bytes
+    assert costs[2].l2_bytes == max(32 * sectors, LOOKUP_BYTES * lines)
+    assert costs[2].tags == lines
+    assert costs[2].dram_bytes == costs[0].dram_bytes
+
+
 def test_scattered_store_takes_fewer_passes_than_a_load() -> None:
     assert cost(132 * LANES, reads=False).passes < cost(132 * LANES).passes
 
@@ -81,9 +99,6 @@ def test_line_with_one_requested_sector_costs_l2_a_whole_lookup() -> None:
     one_sector_per_line = SiteTraffic(0, 1, 0, 32, 32, 0, 32, 0, 32)
     assert cost(4 * LANES, hits).l2_bytes == 4 * 32
     assert cost(128 * LANES, one_sector_per_line).l2_bytes == LOOKUP_BYTES * 32
-
-
-FIGURES = architecture(gpu("h200"))
 
 
 def test_written_sector_takes_l2_longer_and_one_that_is_covered_in_part_more_so() -> None:

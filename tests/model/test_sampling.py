@@ -152,3 +152,38 @@ def test_all_copies_of_an_atomic_operation_are_combined() -> None:
     same = {row for row, one in updates.items() if (one.addresses == one.addresses[0, 0]).all()}
     assert len(same) > 2
     assert same == updates.keys() & sample.combined
+
+
+LOADS = """
+#include <cuda_pipeline.h>
+extern "C" __global__ void k(const float* a, float* b)
+{
+    __shared__ __align__(16) float s[128];
+    float x = a[threadIdx.x] + __ldcs(a + threadIdx.x);
+    float y = __ldcg(a + threadIdx.x) + *(const volatile float*)(a + threadIdx.x);
+    __pipeline_memcpy_async(s + 4 * threadIdx.x, a + 4 * threadIdx.x, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __pipeline_memcpy_async(s + threadIdx.x, a + threadIdx.x, 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    b[threadIdx.x] = x + y + s[threadIdx.x];
+}
+"""
+
+
+def test_loads_and_copies_past_l1() -> None:
+    device: Any = open_device("sim:h200")
+    launch = SampledLaunch(
+        device.compile(LOADS), (4, 1, 1), (32, 1, 1), (device.zeros(128), device.zeros(32))
+    )
+    accesses = record_launch(launch, SPEC).accesses.values()
+    loads = [one for one in accesses if one.space == "global" and one.reads]
+    assert sorted((one.copies, one.bypasses_l1, one.width) for one in loads) == [
+        (False, False, 4),
+        (False, False, 4),
+        (False, True, 4),
+        (False, True, 4),
+        (True, False, 4),
+        (True, True, 16),
+    ]

@@ -223,12 +223,14 @@ hit:
   ret i64 %level
 }
 
-; Serve one line of a load. Return the level that its warp waits for (1: L1, 2: L2, 3: DRAM).
-define internal i64 @load_line(ptr %p, ptr %l1, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window) noinline {
+; Serve one line of a load, which may bypass L1. Return the level that its warp waits for (1: L1, 2: L2, 3: DRAM).
+define internal i64 @load_line(ptr %p, ptr %l1, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window, i1 %bypasses) noinline {
 entry:
   %sets = call i64 @field(ptr %p, i64 $L1_SETS)
   %ways = call i64 @field(ptr %p, i64 $L1_WAYS)
-  %cached = icmp ne i64 %sets, 0
+  %exists = icmp ne i64 %sets, 0
+  %uses.l1 = xor i1 %bypasses, true
+  %cached = and i1 %exists, %uses.l1
   br i1 %cached, label %cached.line, label %uncached
 uncached:
   %s.level = call i64 @read_l2(ptr %p, i64 %line, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window)
@@ -294,9 +296,9 @@ done:
 }
 
 ; Serve one line of a store: every sector is written through to L2, and to DRAM once. A store to a sector of which
-; an earlier one of the warp is pending joins it. L1 keeps what a store writes; an atomic operation, which `updates`,
-; removes the line from L1.
-define internal void @store_line(ptr %p, ptr %l1, ptr %words, i64 %at, i64 %line, i64 %requested.mask, i64 %turn, i64 %now, ptr %counts, i64 %window, i1 %updates) noinline {
+; an earlier one of the warp is pending joins it. L1 keeps what a store writes; an atomic operation, which `bypasses`
+; it, removes the line from L1.
+define internal void @store_line(ptr %p, ptr %l1, ptr %words, i64 %at, i64 %line, i64 %requested.mask, i64 %turn, i64 %now, ptr %counts, i64 %window, i1 %bypasses) noinline {
   %l1.sets = call i64 @field(ptr %p, i64 $L1_SETS)
   %l1.ways = call i64 @field(ptr %p, i64 $L1_WAYS)
   %l1.exists = icmp ne i64 %l1.sets, 0
@@ -305,7 +307,7 @@ allocate:
   %l1.line = call ptr @lookup(ptr %l1, i64 %l1.sets, i64 %l1.ways, i64 %line, i64 %now)
   %l1.valid = load i64, ptr %l1.line
   %l1.stored = or i64 %l1.valid, %requested.mask
-  %l1.kept = select i1 %updates, i64 0, i64 %l1.stored
+  %l1.kept = select i1 %bypasses, i64 0, i64 %l1.stored
   store i64 %l1.kept, ptr %l1.line
   br label %write
 write:
@@ -381,11 +383,11 @@ line:
   %windows = inttoptr i64 %windows.i to ptr
   %window.p = getelementptr i64, ptr %windows, i64 %site
   %window = load i64, ptr %window.p
-  %updates.i = call i64 @field(ptr %p, i64 $UPDATES)
-  %updates.all = inttoptr i64 %updates.i to ptr
-  %updates.p = getelementptr i64, ptr %updates.all, i64 %site
-  %updates.1 = load i64, ptr %updates.p
-  %updates = icmp ne i64 %updates.1, 0
+  %bypasses.i = call i64 @field(ptr %p, i64 $BYPASSES)
+  %bypasses.all = inttoptr i64 %bypasses.i to ptr
+  %bypasses.p = getelementptr i64, ptr %bypasses.all, i64 %site
+  %bypasses.1 = load i64, ptr %bypasses.p
+  %bypasses = icmp ne i64 %bypasses.1, 0
   %mask = and i64 %word, 15
   %store.1 = and i64 %word, 16
   %stores = icmp ne i64 %store.1, 0
@@ -403,10 +405,10 @@ line:
   call void @increment(ptr %counts, i64 $LINES, i64 1)
   br i1 %stores, label %store, label %load
 store:
-  call void @store_line(ptr %p, ptr %l1, ptr %words, i64 %at, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %window, i1 %updates)
+  call void @store_line(ptr %p, ptr %l1, ptr %words, i64 %at, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %window, i1 %bypasses)
   br label %served
 load:
-  %level = call i64 @load_line(ptr %p, ptr %l1, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window)
+  %level = call i64 @load_line(ptr %p, ptr %l1, i64 %number, i64 %mask, i64 %turn, i64 %now, ptr %counts, i64 %cluster, i64 %window, i1 %bypasses)
   br label %served
 served:
   %line.level = phi i64 [ 1, %store ], [ %level, %load ]

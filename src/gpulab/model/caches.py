@@ -62,7 +62,7 @@ _COUNTS = (
 )  # fmt: skip
 _FIELDS = (
     "TURNS", "SMS", "STARTS", "ORDER", "USED", "CURSORS", "WORDS", "CAPACITY", "L1", "L1_BYTES", "L1_SETS",
-    "L1_WAYS", "L2", "L2_SETS", "L2_WAYS", "WINDOWS", "UPDATES", "FROM", "COUNTS", "COLD", "CLOCK",
+    "L1_WAYS", "L2", "L2_SETS", "L2_WAYS", "WINDOWS", "BYPASSES", "FROM", "COUNTS", "COLD", "CLOCK",
     "CLUSTERS", "ROW_TABLE", "ROW_ENTRIES",
 )  # fmt: skip
 
@@ -203,7 +203,7 @@ def cache_traffic(
     turns: int,
     skip: int,
     windows: Sequence[int],
-    updates: Sequence[bool],
+    bypasses: Sequence[bool],
     clusters: int = 0,
 ) -> list[SiteTraffic]:
     """Return the traffic of each site in the last wave, from turn `skip` on.
@@ -219,8 +219,8 @@ def cache_traffic(
         skipped turns is counted there.
     windows : sequence of int
         Turns for which a line is in flight when an instruction requests it, for each site.
-    updates : sequence of bool
-        True for each site that is an atomic operation.
+    bypasses : sequence of bool
+        True for each site that does not use L1: atomic operations and some loads.
     clusters : int
         Groups of SMs whose requests for a line in flight reach L2 as one; 0 if every request is separate.
     """
@@ -242,7 +242,7 @@ def cache_traffic(
             "COUNTS": counts,
             "COLD": cold,
             "WINDOWS": np.asarray(windows, np.int64),
-            "UPDATES": np.asarray(updates, np.int64),
+            "BYPASSES": np.asarray(bypasses, np.int64),
             "ROW_TABLE": np.zeros(2 * _ROW_ENTRIES, np.int64),
         }
         values = {

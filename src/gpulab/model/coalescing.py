@@ -13,6 +13,7 @@ __all__ = [
     "SECTOR_BYTES",
     "bank_passes",
     "channel_load",
+    "copied_sectors",
     "partial_sectors",
     "segment_transactions",
     "unique_per_request",
@@ -55,6 +56,29 @@ def partial_sectors(masks: Masks, addresses: Addresses, width: int) -> tuple[flo
     is_first[:, 1:] = sectors[:, 1:] != sectors[:, :-1]
     partial, covered = int((apart & is_first).sum()), int(apart.sum()) * width
     return partial / max(len(masks), 1), covered / max(partial * SECTOR_BYTES, 1)
+
+
+def copied_sectors(masks: Masks, addresses: Addresses) -> tuple[Counts, Counts]:
+    """Return the sectors and the lines that an asynchronous copy of 16 bytes per lane requests from L2.
+
+    The copy bypasses L1, which would request each sector once. Here only two lanes, of which the first is
+    even, share a sector, if their bytes fill it. If their bytes follow each other across two sectors, they
+    request both. For each quarter of the warp, the sectors in one line are one request, but the second
+    sectors of such pairs are requested separately, and so are the bytes of other lanes. All this is from
+    counters of micro-kernels on an H100.
+    """
+    active = lanes(masks).reshape(len(masks), 16, 2)
+    first, second = np.moveaxis(addresses.reshape(len(masks), 16, 2), 2, 0)
+    follow = active.all(axis=2) & (second == first + 16)
+    across = follow & (first % SECTOR_BYTES != 0)
+    alone = active.sum(axis=(1, 2)) - 2 * follow.sum(axis=1)
+
+    sectors: Counts = follow.sum(axis=1) + across.sum(axis=1) + alone
+    lines = alone.copy()
+    for pairs, where in ((follow, first), (across, second)):
+        _, is_new = _distinct(pairs.reshape(-1, 4), where.reshape(-1, 4) // 128)
+        lines += is_new.reshape(len(masks), 16).sum(axis=1)
+    return sectors, lines
 
 
 def _distinct(active: npt.NDArray[np.bool_], elements: Addresses) -> tuple[Addresses, npt.NDArray[np.bool_]]:

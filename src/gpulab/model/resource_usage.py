@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.model.caches import LINE_BYTES, SiteTraffic
+from gpulab.model.caches import LINE_BYTES, LOOKUP_BYTES, SiteTraffic
 from gpulab.model.coalescing import (
     SECTOR_BYTES,
     bank_passes,
     channel_load,
+    copied_sectors,
     lanes,
     partial_sectors,
     segment_transactions,
@@ -116,6 +117,10 @@ class AccessSample:
         True for an atomic operation.
     floating : bool
         True for an atomic operation on floating-point numbers.
+    bypasses_l1 : bool
+        True if L1 does not keep the data.
+    copies : bool
+        True for an asynchronous copy (`cp.async`) to shared memory.
     """
 
     space: str
@@ -126,6 +131,8 @@ class AccessSample:
     addresses: npt.NDArray[np.int64]
     updates: bool = False
     floating: bool = False
+    bypasses_l1: bool = False
+    copies: bool = False
 
     @cached_property
     def partial_sectors(self) -> tuple[float, float]:
@@ -708,9 +715,15 @@ def _cached_cost(
     if traffic is None or not traffic.requests:  # every sector comes from DRAM
         traffic = SiteTraffic(0, 0, 1, sent, tags, 0, 0, sent, tags)
     dram = traffic.dram_bytes + SECTOR_BYTES * completing
+    l2_bytes = traffic.l2_bytes
+    if access.copies:
+        if access.bypasses_l1:
+            filled, traffic = traffic.filled_lines, _requested_by_lanes(access, traffic)
+            passes, tags = 0.0, traffic.lines / traffic.requests
+            l2_bytes = max(l2_bytes, traffic.moved_bytes, LOOKUP_BYTES * (tags + filled))
+        passes += 1  # the data are written to shared memory
     if access.reads:
-        l2 = cycles_of_load(traffic)
-        return RequestCost(passes, traffic.l2_bytes, dram, traffic.levels, tags, l2)
+        return RequestCost(passes, l2_bytes, dram, traffic.levels, tags, cycles_of_load(traffic))
 
     # A part of the sectors joins earlier stores.
     moved, sent_lines = traffic.moved_bytes, traffic.l2_lines / traffic.requests
@@ -718,9 +731,26 @@ def _cached_cost(
     sent = moved / SECTOR_BYTES
     cost = architecture.l2_write_cost
     parts = architecture.l2_part_bytes * partial
-    l2_bytes = max(traffic.l2_bytes, cost * moved + parts, cost * STORED_LINE_BYTES * sent_lines)
+    l2_bytes = max(l2_bytes, cost * moved + parts, cost * STORED_LINE_BYTES * sent_lines)
     l2 = cycles_of_store(sent_lines, sent, partial, traffic.filled_lines)
     return RequestCost(passes, l2_bytes, dram, traffic.levels, tags, l2)
+
+
+def _requested_by_lanes(access: AccessSample, traffic: SiteTraffic) -> SiteTraffic:
+    """Return the traffic of an asynchronous copy that bypasses L1, whose lanes request sectors of their own.
+
+    DRAM reads each sector once nevertheless.
+    """
+    sectors, lines = map(_mean, copied_sectors(access.masks, access.addresses))
+    more_sectors = max(sectors * traffic.requests - traffic.sectors, 0.0)
+    lines_of_each = max(lines * traffic.requests / traffic.lines, 1.0)
+    return replace(
+        traffic,
+        sectors=traffic.sectors + more_sectors,
+        lines=traffic.lines * lines_of_each,
+        l2_sectors=traffic.l2_sectors + more_sectors,
+        l2_lines=traffic.l2_lines * lines_of_each,
+    )
 
 
 def _mean(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:

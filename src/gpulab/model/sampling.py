@@ -65,6 +65,8 @@ FEWEST_WAVES, MOST_WAVES = 2, 8  # of short blocks, traced before the wave that 
 # If the block in the middle of the grid has no work, about this many blocks are searched for work: whether
 # they make a request to global memory, or execute more than a number of instructions.
 SEARCHED_BLOCKS, IDLE_INSTRUCTIONS = 1 << 15, 100
+# Modifiers of loads and copies past L1, from counters of micro-kernels on an H100, but for "mmio" and "bulk".
+PAST_L1 = {"cg", "cv", "lu", "volatile", "mmio", "L1::no_allocate", "bulk"}
 
 
 @dataclass(frozen=True)
@@ -353,7 +355,7 @@ def _shared_widths(code: MachineCode | None) -> Mapping[int, int]:
     """Return the bytes per lane of accesses to shared memory in machine code, by PTX row."""
     widths: dict[int, int] = {}
     for instruction in code.instructions if code else ():
-        if instruction.op in ("LDS", "STS"):
+        if instruction.op in ("LDS", "STS") and instruction.predicate != "@!PT":
             row = instruction.ptx_line
             widths[row] = max(widths.get(row, 0), instruction.width)
     return widths
@@ -384,10 +386,19 @@ def _accesses(
             request.addresses[chosen],
             updates,
             updates and "f" in item.parts[-1],  # such as f32 and bf16x2
+            bypasses_l1=updates or _bypasses_l1(item),
+            copies=item.op == "cp" and "bulk" not in item.parts,
         )
         joined = samples[row].joined(sample) if row in samples and _is_fragment(access) else sample
         samples[row] = joined
     return samples
+
+
+def _bypasses_l1(item: Instruction) -> bool:
+    """Return True for a load or copy from global memory that L1 neither serves nor keeps."""
+    if item.op == "ld" and not {"relaxed", "acquire"}.isdisjoint(item.parts):
+        return "cta" not in item.parts
+    return item.op in ("ld", "cp") and not PAST_L1.isdisjoint(item.parts)
 
 
 def _some(requests: int) -> npt.NDArray[np.int64]:

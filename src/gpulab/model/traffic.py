@@ -84,7 +84,7 @@ class _Caches:
         self.windows = requests_since_stall(code)
         # A request cannot join another one of an earlier turn if that has arrived meanwhile.
         self.longest_window = int(architecture.l2_cycles / _turn_cycles(recording.waves[-1], spec.sms))
-        self.updates = {row for row, access in recording.accesses.items() if access.updates}
+        self.bypasses = {row for row, access in recording.accesses.items() if access.bypasses_l1}
 
     @property
     def l1_bytes(self) -> int:
@@ -114,7 +114,7 @@ class _Caches:
                 min(self.windows.get(row or 0, self.usual_window), self.longest_window)
                 for row, _ in last.sites
             ],
-            updates=[row in self.updates for row, _ in last.sites],
+            bypasses=[row in self.bypasses for row, _ in last.sites],
             clusters=self.architecture.l2_clusters,
         )
         # Several sites may belong to one row; the one with the most requests comes last.
