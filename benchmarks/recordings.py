@@ -18,7 +18,7 @@ from gpulab.cache import DiskCache, fingerprint
 from gpulab.compiler.nvrtc import version
 from gpulab.compiler.sass import machine_counts, machine_flow, ptx_matching
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.model import sampling
+from gpulab.model import compare_and_swap, sampling
 from gpulab.model.recording import LaunchRecording
 from gpulab.model.sampling import SampledLaunch, record_launch
 from gpulab.simt.instrument.trace import trace_code
@@ -48,5 +48,5 @@ def _cache() -> DiskCache:
 
 @cache
 def _texts() -> str:
-    modules = (sampling, trace_code, machine_counts, machine_flow, ptx_matching)
+    modules = (compare_and_swap, sampling, trace_code, machine_counts, machine_flow, ptx_matching)
     return fingerprint(*map(inspect.getsource, modules))

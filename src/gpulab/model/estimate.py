@@ -160,6 +160,8 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
         parts |= {name: ms * busiest_sm for name, ms in sm_ms.items()}
 
         queues: dict[tuple[str, ...], float] = {names: q * latency for names, q in of_gpu.items()}
+        # To start a block always takes equally long, so that one waits for half of that time (M/D/1).
+        queues[("blocks",)] = architecture.block_cycles / 2 / clock if busiest_sm > 1 else 0.0
         for names, servers in shared_by.items():
             # A warp waits while the others that share a server with it are served.
             warps = max(busiest_sm * work.warps / servers, 1)

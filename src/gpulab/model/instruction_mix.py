@@ -54,28 +54,31 @@ def machine_blocks(
     executed: Sequence[ExecutedInstruction],
     scale: float = 1.0,
     addresses: Mapping[int, float] = MappingProxyType({}),
+    tries: Mapping[int, float] = MappingProxyType({}),
 ) -> list[CodeBlock]:
     """Return the basic blocks of machine code, with their executions by warps multiplied by `scale`.
 
     A block is split where lanes that had diverged meet again, because fewer warps execute the rest of it.
     `addresses` has the addresses of a load from constant memory by a warp, by PTX row, where it is not one.
+    `tries` has the iterations of the atomic operations that are loops, which were executed once.
     """
     parts: list[list[MachineInstruction]] = []
-    runs: list[int] = []
+    runs: list[float] = []
     firsts, first = [], 0
-    for block in code.blocks:
+    for number, block in enumerate(code.blocks):
         counts = [count.warps for count in executed[first : first + len(block.instructions)]]
         first += len(block.instructions)
         firsts.append(len(parts))
         for warps, part in groupby(zip(counts, block.instructions, strict=True), key=lambda pair: pair[0]):
             parts.append([item for _, item in part])
-            runs.append(warps)
+            loops = number in block.targets
+            runs.append(warps * max((tries.get(i.ptx_line, 1.0) for i in parts[-1] if loops), default=1.0))
 
     targets: list[list[int]] = [[number + 1] for number in range(len(parts))]
     for block, last in zip(code.blocks, [*firsts[1:], len(parts)], strict=True):
         targets[last - 1] = [firsts[target] for target in block.targets]
     return [
-        CodeBlock(tuple(_machine_operation(item, addresses) for item in part), scale * float(count), source)
+        CodeBlock(tuple(_machine_operation(item, addresses) for item in part), scale * count, source)
         for part, count, source in zip(parts, runs, _predecessors(targets, runs), strict=True)
     ]
 

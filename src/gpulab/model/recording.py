@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpulab.gpus.occupancy import Occupancy
 from gpulab.model.coalescing import unique_per_request
+from gpulab.model.compare_and_swap import loop_rows, tries
 from gpulab.model.instruction_mix import machine_blocks
 from gpulab.model.resource_usage import AccessSample
 from gpulab.model.warp_timing import CodeBlock
@@ -131,7 +132,17 @@ class LaunchRecording:
             for row, access in self.accesses.items()
             if access.space == "const" and len(access.masks)
         }
-        return tuple(machine_blocks(self.machine_code, self.executed, self.scale, addresses))
+        return tuple(machine_blocks(self.machine_code, self.executed, self.scale, addresses, self.tries))
+
+    @property
+    def tries(self) -> dict[int, float]:
+        """Iterations of the atomic operations that are loops in machine code, by PTX row."""
+        rows = loop_rows(self.machine_code) if self.machine_code else frozenset()
+        return {
+            row: tries(one.masks, one.addresses, one.warps, -(-self.threads // 32))
+            for row, one in self.accesses.items()
+            if row in rows
+        }
 
     @property
     def threads(self) -> int:

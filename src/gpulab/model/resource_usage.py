@@ -121,6 +121,10 @@ class AccessSample:
         True if L1 does not keep the data.
     copies : bool
         True for an asynchronous copy (`cp.async`) to shared memory.
+    compares : bool
+        True for a compare-and-swap.
+    warps : array of shape (requests,)
+        Numbers of the warps in their blocks that made the sampled requests; empty if they are not known.
     """
 
     space: str
@@ -133,6 +137,8 @@ class AccessSample:
     floating: bool = False
     bypasses_l1: bool = False
     copies: bool = False
+    compares: bool = False
+    warps: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @cached_property
     def partial_sectors(self) -> tuple[float, float]:
@@ -146,6 +152,7 @@ class AccessSample:
             requests=self.requests + other.requests,
             masks=np.concatenate([self.masks, other.masks]),
             addresses=np.concatenate([self.addresses, other.addresses]),
+            warps=np.concatenate([self.warps, other.warps]),
         )
 
 
@@ -675,6 +682,8 @@ def _completing_sectors(sample: LaunchSample) -> dict[int, float]:
 
 def _shared_cost(access: AccessSample, spec: GpuSpec) -> RequestCost:
     passes = _mean(bank_passes(access.masks, access.addresses, access.width, spec.shared_banks))
+    if access.compares:
+        passes *= 2  # of the values to compare with, and of those to store (counters of an H100)
     # With 16 banks a half-warp takes two cycles of the arithmetic units' clock.
     return RequestCost(passes * (2 if spec.shared_banks == 16 else 1))
 

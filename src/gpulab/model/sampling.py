@@ -20,6 +20,7 @@ from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import occupancy
 from gpulab.model.block_schedule import schedule_stretch
+from gpulab.model.compare_and_swap import loop_rows
 from gpulab.model.instruction_mix import ptx_blocks, register_pressure
 from gpulab.model.recording import LaunchRecording, TracedWave
 from gpulab.model.resource_usage import AccessSample, LaunchSample
@@ -173,7 +174,7 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
         executed=_executed(launch, recorder, code),
         ptx_code=() if code else tuple(ptx_blocks(kernel.flow, runs, folds=old)),
         scale=blocks.weight,
-        accesses=_accesses(kernel.flow, recorder.requests(), _shared_widths(code), blocks.weight),
+        accesses=_accesses(kernel.flow, recorder.requests(), code, blocks.weight),
         waves=tuple(traces),
         block_numbers=tuple(map(int, blocks.numbers)),
         block_work=work,
@@ -186,7 +187,7 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
 
 def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Architecture) -> LaunchSample:
     """Return the input of the model: a recording, with its requests sent through the simulated caches."""
-    code = recording.code
+    code, tries = recording.code, recording.tries
     resident = recording.residency.blocks_per_sm
     blocks = recording.blocks
     drifts = bool(recording.waves) and not recording.waves[-1].ended and blocks > 2 * spec.sms * resident
@@ -200,7 +201,11 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         resident=resident,
         registers=recording.registers,
         code=code,
-        accesses={row: one for row, one in recording.accesses.items() if one.space != "const"},
+        accesses={
+            row: replace(one, requests=one.requests * tries.get(row, 1.0))
+            for row, one in recording.accesses.items()
+            if one.space != "const"
+        },
         traffic=launch_traffic(recording, spec, architecture, code) if recording.waves else {},
         separate=launch_traffic(recording, spec, architecture, code, separate=True) if drifts else {},
         array_bytes=recording.array_bytes,
@@ -362,15 +367,15 @@ def _shared_widths(code: MachineCode | None) -> Mapping[int, int]:
 
 
 def _accesses(
-    flow: ControlFlow, requests: Sequence[Requests], widths: Mapping[int, int], scale: float
+    flow: ControlFlow, requests: Sequence[Requests], code: MachineCode | None, scale: float
 ) -> dict[int, AccessSample]:
     """Return a sample of the requests of each PTX row.
 
     A copy from global to shared memory is represented by its global side, and an access that is made in parts
     (its last part may be predicated off) by the part with the most requests; the parts of a fragment of
-    `wmma` are all counted. The machine may join several accesses to shared memory of PTX; `widths` has the
-    joined width.
+    `wmma` are all counted. The machine may join several accesses to shared memory of PTX.
     """
+    widths, loops = _shared_widths(code), loop_rows(code) if code else frozenset()
     samples: dict[int, AccessSample] = {}
     for request in sorted(requests, key=lambda r: (r.access.space != "shared", r.made)):
         access = request.access
@@ -388,6 +393,8 @@ def _accesses(
             updates and "f" in item.parts[-1],  # such as f32 and bf16x2
             bypasses_l1=updates or _bypasses_l1(item),
             copies=item.op == "cp" and "bulk" not in item.parts,
+            compares=updates and (row in loops or "cas" in item.parts),
+            warps=request.warps[chosen],
         )
         joined = samples[row].joined(sample) if row in samples and _is_fragment(access) else sample
         samples[row] = joined

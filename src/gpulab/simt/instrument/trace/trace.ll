@@ -14,7 +14,7 @@ define internal void @sim_on_barrier(ptr %ctx, i32 %warps, i32 %barrier) alwaysi
 
 ; Count a request of a site. Return the buffer for its lanes' addresses if the request is sampled, otherwise null.
 ; The first requests are sampled, and every $EVERY-th after them.
-define internal ptr @sim_sample(ptr %counters, i64 %site, i32 %mask) noinline {
+define internal ptr @sim_sample(ptr %counters, i64 %site, i32 %mask, i32 %warp) noinline {
 entry:
   %samples.i = call i64 @get(ptr %counters, i64 $SAMPLES)
   %offset = mul i64 %site, $SITE_BYTES
@@ -47,7 +47,10 @@ keep:
   %at.head = add i64 %at, $SITE_HEAD
   %sample = getelementptr i8, ptr %record, i64 %at.head
   %mask64 = zext i32 %mask to i64
-  store i64 %mask64, ptr %sample
+  %warp64 = zext i32 %warp to i64
+  %warp.bits = shl i64 %warp64, 32
+  %head = or i64 %mask64, %warp.bits
+  store i64 %head, ptr %sample
   %lanes = getelementptr i8, ptr %sample, i64 8
   ret ptr %lanes
 done:
@@ -205,7 +208,7 @@ entry:
   %is.row = and i1 %whole.row, %close
   br i1 %traces, label %traced, label %counted
 counted:
-  %sample = call ptr @sim_sample(ptr %counters, i64 %site, i32 %mask)
+  %sample = call ptr @sim_sample(ptr %counters, i64 %site, i32 %mask, i32 %warp)
   %none = icmp eq ptr %sample, null
   br i1 %none, label %done, label %apart
 done:

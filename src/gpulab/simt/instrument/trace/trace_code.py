@@ -46,7 +46,7 @@ LAYOUT = {
     "SAMPLES": 56,  # address of the samples of all sites
     "STATE_BYTES": 24,  # state of a warp: words used, requests, instructions
     "SITE_HEAD": 24,  # head of a site: executions, executions with an active lane, samples
-    "SAMPLE_BYTES": 8 + 8 * WARP,  # lane mask and addresses
+    "SAMPLE_BYTES": 8 + 8 * WARP,  # lane mask, number of the warp in its block, and addresses
     "SITE_BYTES": 24 + SAMPLES_PER_SITE * (8 + 8 * WARP),
     "SAMPLES_PER_SITE": SAMPLES_PER_SITE,
     "EARLY": 8,  # requests of a site that are sampled before EVERY applies

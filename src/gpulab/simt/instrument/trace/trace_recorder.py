@@ -53,6 +53,8 @@ class Requests:
         Executions with at least one active lane.
     masks, addresses : ndarray
         Lane masks and addresses of the sampled requests, of shape (samples,) and (samples, 32).
+    warps : ndarray of shape (samples,)
+        Number of the warp in its block that made the request.
     """
 
     access: AccessSite
@@ -60,6 +62,7 @@ class Requests:
     made: int
     masks: npt.NDArray[np.uint32]
     addresses: npt.NDArray[np.int64]
+    warps: npt.NDArray[np.int64]
 
 
 class TraceRecorder(CounterRecorder):
@@ -147,13 +150,15 @@ class TraceRecorder(CounterRecorder):
         for number, access in enumerate(self.native.sites):
             if not access.opcode or access.space not in TRACED_SPACES:
                 continue
-            reached, made, masks, addresses = 0, 0, [], []
+            reached, made, heads, addresses = 0, 0, [], []
             for worker in self.workers:
                 start = number * LAYOUT["SITE_BYTES"]
                 record = worker.memory["samples"][start : start + LAYOUT["SITE_BYTES"]].view(np.int64)
                 reached, made = reached + int(record[0]), made + int(record[1])
                 samples = record[3 : 3 + int(record[2]) * (1 + WARP)].reshape(-1, 1 + WARP)
-                masks.append(samples[:, 0].astype(np.uint32))
+                heads.append(samples[:, 0])
                 addresses.append(samples[:, 1:])
-            result.append(Requests(access, reached, made, np.concatenate(masks), np.concatenate(addresses)))
+            head = np.concatenate(heads)
+            masks, warps = head.astype(np.uint32), head >> 32
+            result.append(Requests(access, reached, made, masks, np.concatenate(addresses), warps))
         return result
