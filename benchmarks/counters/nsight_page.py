@@ -104,8 +104,9 @@ lanes of a warp (an integer at one address). gpulab counts this, too; "random 40
 **printf.** Its instructions are not counted; a caveat says so.
 
 **Asynchronous copies.** gpulab's bank conflicts are those of loads and stores. The writes of `cp.async` to
-shared memory are not included, so `opt_4_async_frames` has fewer than Nsight Compute measures. In one of its
-three launches Nsight Compute also measures more load sectors; the reason is not known.
+shared memory are not included, so `opt_4_async_frames` has fewer than Nsight Compute measures. A copy of 16
+bytes per lane bypasses L1, and Nsight Compute counts the sectors of each quarter of the warp: one that
+belongs to two quarters counts twice (counters of micro-kernels on an H100), which gpulab counts once.
 
 **Wide elements.** If several lanes access the same element of 8 or 16 bytes, Nsight Compute's two metrics for
 bank conflicts differ from each other. gpulab follows the hardware counter, as its wavefronts show.
