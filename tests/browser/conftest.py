@@ -20,6 +20,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 ROOT = Path(__file__).parents[2]
 START_S = 90  # a cold start on two busy cores
 CELL_S = 120_000  # milliseconds for a cell on a busy machine without a GPU
+POLL_MS = 200  # milliseconds between two tests of a condition; by default, every frame tests it
 
 # Chromium has no sandbox when it runs as root. Its background traffic would disturb the tests.
 FLAGS = [
@@ -164,7 +165,7 @@ class LabPage:
         self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(lab.url())
-        self.page.wait_for_function("() => window.jupyterapp", timeout=CELL_S)
+        self.page.wait_for_function("() => window.jupyterapp", timeout=CELL_S, polling=POLL_MS)
         self.page.evaluate("async () => { await window.jupyterapp.restored; }")
 
     def open(self, name: str, height: int, color_scheme: str = "light"):
@@ -183,7 +184,7 @@ class LabPage:
         """Open a notebook, and return the page when the kernel is ready."""
         self.open(name, height)
         # A kernel that is shown as idle may not be connected yet; a cell that runs then is lost.
-        self.page.wait_for_function(CONNECTED, timeout=CELL_S)
+        self.page.wait_for_function(CONNECTED, timeout=CELL_S, polling=POLL_MS)
         return self.page
 
     def close_notebook(self) -> None:

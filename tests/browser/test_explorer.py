@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpulab.notebook.sliders.explore_figure import CLASS
-from tests.browser.conftest import CELL_S
+from tests.browser.conftest import CELL_S, POLL_MS
 from tests.browser.test_kernel_cell import readable, run_cell, show
 from tests.labs.lab import Lab, by_id, read
 
@@ -60,6 +60,7 @@ class Explorer:
             }""",
             arg=[self.output.element_handle(), text, drawn],
             timeout=CELL_S,
+            polling=POLL_MS,
         )
 
 

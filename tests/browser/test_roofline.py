@@ -11,7 +11,7 @@ from nbconvert import HTMLExporter
 
 from gpulab.notebook.tables.roofline_figure import roofline_figure
 from gpulab.views.roofline.roofline_layout import scene_of
-from tests.browser.conftest import CELL_S
+from tests.browser.conftest import CELL_S, POLL_MS
 from tests.browser.test_kernel_cell import run_cell, show
 from tests.notebook.tables.roofline_cases import roofline_case
 
@@ -80,7 +80,8 @@ def test_jupyterlab_draws_it_without_other_hosts(lab, lab_page, saved, screensho
     nbformat.write(saved, lab.folder / "roofline.ipynb")
     page = lab_page.open("roofline.ipynb", 3200)
     page.locator(".js-plotly-plot .annotation-text").first.wait_for(timeout=CELL_S)
-    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3", timeout=CELL_S)
+    drawn = "() => document.querySelectorAll('.js-plotly-plot').length === 3"
+    page.wait_for_function(drawn, timeout=CELL_S, polling=POLL_MS)
     for index, count in enumerate(COUNTS):
         figure = page.locator(".js-plotly-plot").nth(index)
         texts = figure.locator(".annotation-text, .legendtext, .legendtitletext")
