@@ -362,7 +362,8 @@ class _SampledColumns(PartialLaunch):
         with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are expected values here
             right = np.abs(got - reference.expected) <= reference.tolerance
         wrong = np.argwhere(~right & (got.view(np.uint32) != POISON))
-        return [tuple(int(axis[i]) for axis, i in zip(mesh, place, strict=True)) for place in wrong]
+        indices = np.stack([axis[at] for axis, at in zip(mesh, wrong.T, strict=True)], axis=1)
+        return list(map(tuple, indices.tolist()))
 
     def _mismatch(self, index: Index) -> Mismatch:
         reference = self.problem.reference_at(self.inputs, [np.array([i]) for i in index])
