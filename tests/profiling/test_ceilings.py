@@ -20,7 +20,10 @@ from tests.python_device import StandInDevice
 
 
 class TimedGpu(StandInDevice):
-    """A GPU that launches nothing: the first timed row takes 2 ms, all others 4 ms, at 1500 MHz."""
+    """A GPU that launches nothing: the first timed row takes 2 ms, all others 4 ms, at 1500 MHz.
+
+    Every other launch takes half of the mean cycles, and the others as many more.
+    """
 
     kind = "cuda"
     measures_time = True
@@ -30,6 +33,7 @@ class TimedGpu(StandInDevice):
     def __init__(self) -> None:
         self.launched: list[str] = []
         self.timed: list[str] = []
+        self.read = 0
 
     def asarray(self, host: npt.ArrayLike) -> Any:
         return np.asarray(host)
@@ -44,7 +48,8 @@ class TimedGpu(StandInDevice):
 
     def asnumpy(self, array: Any) -> npt.NDArray[Any]:
         # (SM, start, end) of each block; two blocks run one after the other on SM 7.
-        cycles = 3_000_000 // LAUNCHES
+        self.read += 1
+        cycles = (1_500_000, 4_500_000)[self.read % 2] // LAUNCHES
         rows = [(7, 100, cycles // 2), (7, cycles // 2, cycles + 100), (9, 5, cycles + 5)]
         return np.array(rows, np.int64).ravel()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -257,7 +257,7 @@ def measured_ceilings(
     of matrices in registers. On Hopper, `wmma` does not reach the published peak, which is that of `wgmma`.
 
     A ceiling is the best of `repeats` rows of launches, after one row to warm up. Its provenance states the
-    clock of the SMs during the last launch of that row.
+    clock of the SMs during that row.
 
     Raises `UsageError` if the device is not a GPU, and the errors of a launch.
     """
@@ -269,11 +269,13 @@ def measured_ceilings(
         kernel, spec = benchmark.kernel, device.spec
         resident = occupancy(spec, THREADS, kernel.resources.registers, kernel.resources.shared_bytes)
         blocks = benchmark.blocks or spec.sms * max(resident.blocks_per_sm, 1)
-        clocks = device.zeros(3 * blocks, np.int64)
+        clocks = [device.zeros(3 * blocks, np.int64) for _ in range(LAUNCHES)]
 
-        def launch(run: _Microbenchmark = benchmark, blocks: int = blocks, clocks: Any = clocks) -> None:
-            for _ in range(LAUNCHES):
-                run.kernel(blocks, THREADS, [*run.args, clocks])
+        def launch(
+            run: _Microbenchmark = benchmark, blocks: int = blocks, clocks: Sequence[Any] = clocks
+        ) -> None:
+            for of_launch in clocks:
+                run.kernel(blocks, THREADS, [*run.args, of_launch])
 
         samples = _samples(device, launch, clocks, repeats)
         ms, mhz = min(samples)
@@ -286,14 +288,15 @@ def measured_ceilings(
 
 
 def _samples(
-    device: Device, launch: Callable[[], None], clocks: Any, repeats: int
+    device: Device, launch: Callable[[], None], clocks: Sequence[Any], repeats: int
 ) -> list[tuple[float, float]]:
     """Return (milliseconds of one launch, SM clock in MHz) of each row after the warm-up."""
     mhz = []
 
     def measure() -> float:
         ms = device.time(launch) / LAUNCHES
-        mhz.append(_busy_cycles(device.asnumpy(clocks)) / ms / 1e3)
+        cycles = fmean(_busy_cycles(device.asnumpy(of_launch)) for of_launch in clocks)
+        mhz.append(cycles / ms / 1e3)
         return ms
 
     (samples,) = sample([measure], n_repeat=repeats, n_warmup=1)
@@ -301,7 +304,7 @@ def _samples(
 
 
 def _busy_cycles(clocks: npt.NDArray[np.int64]) -> float:
-    """Return the cycles that an SM spent on the last launch: the median over all SMs."""
+    """Return the cycles that an SM spent on a launch: the median over all SMs."""
     sms, begin, end = clocks.reshape(-1, 3).T
     return float(np.median([end[sms == sm].max() - begin[sms == sm].min() for sm in np.unique(sms)]))
 
