@@ -7,8 +7,8 @@ that requests it waits as long as the first one.
 
 Lines have 128 bytes in sectors of 32. Both caches are set-associative and replace the least recently used
 line. L1 belongs to one SM and is write-through; loads find there what stores of the SM have written
-(measured on an H100), and an atomic operation removes its line. L2 is shared, and a written sector goes to
-DRAM once. DRAM reads pairs of sectors.
+(measured on an H100), an atomic operation removes its line, and some loads bypass L1. L2 is shared, and a
+written sector goes to DRAM once. DRAM reads pairs of sectors.
 """
 
 from __future__ import annotations

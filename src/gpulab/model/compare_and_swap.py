@@ -25,7 +25,7 @@ __all__ = ["loop_rows", "tries"]
 # Share of an iteration for which a change by another warp makes the CAS fail. On an H100, 8 warps whose lanes
 # all add to one element take 138 iterations for each addition of a warp.
 EXPOSED = 0.81
-STEPS = 40  # of the bisection that solves for the share of the CAS that succeed
+STEPS = 40  # The bisection halves its error in each step.
 
 
 def loop_rows(code: MachineCode) -> frozenset[int]:

@@ -69,10 +69,11 @@ def machine_blocks(
         counts = [count.warps for count in executed[first : first + len(block.instructions)]]
         first += len(block.instructions)
         firsts.append(len(parts))
+        repeats = number in block.targets
+        iterations = max(tries.get(item.ptx_line, 1.0) if repeats else 1.0 for item in block.instructions)
         for warps, part in groupby(zip(counts, block.instructions, strict=True), key=lambda pair: pair[0]):
             parts.append([item for _, item in part])
-            loops = number in block.targets
-            runs.append(warps * max((tries.get(i.ptx_line, 1.0) for i in parts[-1] if loops), default=1.0))
+            runs.append(warps * iterations)
 
     targets: list[list[int]] = [[number + 1] for number in range(len(parts))]
     for block, last in zip(code.blocks, [*firsts[1:], len(parts)], strict=True):

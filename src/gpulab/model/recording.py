@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -134,7 +135,7 @@ class LaunchRecording:
         }
         return tuple(machine_blocks(self.machine_code, self.executed, self.scale, addresses, self.tries))
 
-    @property
+    @cached_property
     def tries(self) -> dict[int, float]:
         """Iterations of the atomic operations that are loops in machine code, by PTX row."""
         rows = loop_rows(self.machine_code) if self.machine_code else frozenset()

@@ -683,7 +683,7 @@ def _completing_sectors(sample: LaunchSample) -> dict[int, float]:
 def _shared_cost(access: AccessSample, spec: GpuSpec) -> RequestCost:
     passes = _mean(bank_passes(access.masks, access.addresses, access.width, spec.shared_banks))
     if access.compares:
-        passes *= 2  # of the values to compare with, and of those to store (counters of an H100)
+        passes *= 2  # one for the old values, and one for the new values (counters of an H100)
     # With 16 banks a half-warp takes two cycles of the arithmetic units' clock.
     return RequestCost(passes * (2 if spec.shared_banks == 16 else 1))
 

@@ -187,7 +187,7 @@ def record_launch(launch: SampledLaunch, spec: GpuSpec) -> LaunchRecording:
 
 def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Architecture) -> LaunchSample:
     """Return the input of the model: a recording, with its requests sent through the simulated caches."""
-    code, tries = recording.code, recording.tries
+    code = recording.code
     resident = recording.residency.blocks_per_sm
     blocks = recording.blocks
     drifts = bool(recording.waves) and not recording.waves[-1].ended and blocks > 2 * spec.sms * resident
@@ -202,7 +202,7 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         registers=recording.registers,
         code=code,
         accesses={
-            row: replace(one, requests=one.requests * tries.get(row, 1.0))
+            row: replace(one, requests=one.requests * recording.tries.get(row, 1.0))
             for row, one in recording.accesses.items()
             if one.space != "const"
         },
