@@ -24,6 +24,19 @@ def test_instructions_after_a_reconvergence_are_executed_by_fewer_warps() -> Non
     assert [part.before for part in code] == [None, 0, 1]
 
 
+def test_warp_meets_its_other_lanes_after_it_has_executed_their_branch() -> None:
+    names = (("ISETP", "BRA"), ("LDG",), ("BSYNC", "FADD"))
+    blocks = [
+        SimpleNamespace(
+            instructions=[MachineInstruction(0, opcode, "", "", 1, 1) for opcode in opcodes], targets=targets
+        )
+        for opcodes, targets in zip(names, ((1, 2), (2,), ()), strict=True)
+    ]
+    executed = [SimpleNamespace(warps=warps) for warps in (1, 1, 1, 2, 1)]
+    code = machine_blocks(cast(Any, SimpleNamespace(blocks=blocks)), cast(Any, executed))
+    assert [part.before for part in code] == [None, 0, 1, 2]
+
+
 def operations(*opcodes: str) -> list[Operation]:
     """Return the operations of the model for machine instructions that one warp executes once."""
     items = [MachineInstruction(16 * n, opcode, "", "", 1, 1) for n, opcode in enumerate(opcodes)]

@@ -43,6 +43,7 @@ UNITS = {
 }  # fmt: skip
 WIDE_PRODUCTS = ("IMAD.HI", "IMAD.WIDE")  # they take twice as long (measured on an H100)
 WARP = 32  # lanes
+AS_OFTEN = 0.9  # share of the executions of the most frequent predecessor, from which another is as frequent
 _UNIT_OF = {opcode: unit for unit, opcodes in UNITS.items() for opcode in opcodes.split()}
 
 
@@ -254,12 +255,21 @@ def register_pressure(flow: ControlFlow) -> int:
 
 
 def _predecessors(targets: Sequence[Sequence[int]], runs: Sequence[float]) -> list[int | None]:
-    """Return for each block the one that most often precedes it."""
-    best: list[tuple[float, int | None]] = [(0.0, None)] * len(runs)
+    """Return for each block the one that most often precedes it.
+
+    Where lanes that had diverged meet again, a warp comes from both sides, one after the other: of equally
+    frequent predecessors, the last one before the block has been executed last.
+    """
+    edges: list[dict[int, float]] = [{} for _ in runs]
     for (source, target), count in _edge_counts(targets, runs).items():
-        if count > best[target][0]:
-            best[target] = (count, source)
-    return [source for _, source in best]
+        if count > 0:
+            edges[target][source] = count
+    best: list[int | None] = []
+    for target, counts in enumerate(edges):
+        often = [source for source, count in counts.items() if count >= AS_OFTEN * max(counts.values())]
+        before = [source for source in often if source < target]
+        best.append(max(before) if before else max(counts, key=counts.__getitem__, default=None))
+    return best
 
 
 def _edge_counts(targets: Sequence[Sequence[int]], runs: Sequence[float]) -> dict[tuple[int, int], float]:
