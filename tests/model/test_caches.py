@@ -204,6 +204,7 @@ def test_cluster_of_sms_requests_a_line_in_flight_once() -> None:
 def test_l2_keeps_the_lines_of_an_earlier_wave_and_l1_does_not() -> None:
     traffic = traffic_of(one_line(1, 1), one_line(1, 1))
     assert (traffic.l1_sectors, traffic.l2_sectors, traffic.dram_sectors) == (0, 4, 0)
+    assert (traffic.l2, traffic.dram) == (1, 0)  # it is not in flight any more
 
 
 def struct_stores(stride: int) -> WaveTrace:

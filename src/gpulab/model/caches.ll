@@ -436,7 +436,8 @@ entry:
   %clock = alloca i64
   %begins = call i64 @field(ptr %p, i64 $CLOCK)
   store i64 %begins, ptr %clock
-  %turns = call i64 @field(ptr %p, i64 $TURNS)
+  %first.turn = call i64 @field(ptr %p, i64 $FIRST_TURN)
+  %end.turn = call i64 @field(ptr %p, i64 $END_TURN)
   %sms = call i64 @field(ptr %p, i64 $SMS)
   %starts.i = call i64 @field(ptr %p, i64 $STARTS)
   %starts = inttoptr i64 %starts.i to ptr
@@ -460,7 +461,7 @@ entry:
   %l2.ways = call i64 @field(ptr %p, i64 $L2_WAYS)
   br label %turn
 turn:
-  %t = phi i64 [ 0, %entry ], [ %t.next, %sms.done ]
+  %t = phi i64 [ %first.turn, %entry ], [ %t.next, %sms.done ]
   br label %sm
 sm:
   %s = phi i64 [ 0, %turn ], [ %s.next, %warps.done ]
@@ -528,7 +529,7 @@ warps.done:
   br i1 %more.sms, label %sm, label %sms.done
 sms.done:
   %t.next = add i64 %t, 1
-  %more.turns = icmp ult i64 %t.next, %turns
+  %more.turns = icmp ult i64 %t.next, %end.turn
   br i1 %more.turns, label %turn, label %done
 done:
   ret i32 0

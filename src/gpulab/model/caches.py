@@ -61,9 +61,9 @@ _COUNTS = (
     "paired", "rows", "blank", "rewritten",
 )  # fmt: skip
 _FIELDS = (
-    "TURNS", "SMS", "STARTS", "ORDER", "USED", "CURSORS", "WORDS", "CAPACITY", "L1", "L1_BYTES", "L1_SETS",
-    "L1_WAYS", "L2", "L2_SETS", "L2_WAYS", "WINDOWS", "BYPASSES", "FROM", "COUNTS", "COLD", "CLOCK",
-    "CLUSTERS", "ROW_TABLE", "ROW_ENTRIES",
+    "FIRST_TURN", "END_TURN", "SMS", "STARTS", "ORDER", "USED", "CURSORS", "WORDS", "CAPACITY", "L1",
+    "L1_BYTES", "L1_SETS", "L1_WAYS", "L2", "L2_SETS", "L2_WAYS", "WINDOWS", "BYPASSES", "FROM", "COUNTS",
+    "COLD", "CLOCK", "CLUSTERS", "ROW_TABLE", "ROW_ENTRIES",
 )  # fmt: skip
 
 
@@ -245,10 +245,12 @@ def cache_traffic(
             "BYPASSES": np.asarray(bypasses, np.int64),
             "ROW_TABLE": np.zeros(2 * _ROW_ENTRIES, np.int64),
         }
+        first_turn = number << 32  # data of earlier waves are not in flight any more
         values = {
-            "TURNS": turns, "SMS": sms, "CAPACITY": wave.words.shape[1], "L1_BYTES": l1_bytes,
+            "FIRST_TURN": first_turn, "END_TURN": first_turn + turns, "SMS": sms,
+            "CAPACITY": wave.words.shape[1], "L1_BYTES": l1_bytes,
             "L1_SETS": l1.sets, "L1_WAYS": l1.ways, "L2_SETS": max(l2.sets, 1), "L2_WAYS": l2.ways,
-            "FROM": skip if number == len(waves) else turns, "CLOCK": number << 40,
+            "FROM": first_turn + (skip if number == len(waves) else turns), "CLOCK": number << 40,
             "CLUSTERS": clusters, "ROW_ENTRIES": _ROW_ENTRIES,
             **{name: array.ctypes.data for name, array in arrays.items()},
         }  # fmt: skip
