@@ -96,12 +96,20 @@ def test_sm_that_starts_many_short_blocks_is_bound_by_them() -> None:
 
 
 def test_parts_that_are_busy_lengthen_the_wait_of_warps() -> None:
-    idle = replace(WORK, warp_cycles=1e6, l2_bytes=0.0, dram_bytes=0.0)
+    idle = replace(WORK, warp_cycles=1e6, dram_waits=1e3, l2_bytes=0.0, dram_bytes=0.0)
     busy = replace(idle, dram_bytes=4e9)
     estimated = estimate(gpu("h200"), architecture(gpu("h200")), busy)
     assert estimated.bound == "latency"
     assert time_ms(busy) > 1.01 * time_ms(idle)
     assert time_ms(replace(busy, barrier_share=1.0)) > time_ms(busy)
+    assert time_ms(replace(busy, dram_waits=0.0)) == pytest.approx(time_ms(idle), rel=1e-3)
+
+
+def test_loads_wait_while_dram_writes() -> None:
+    reading = replace(WORK, warp_cycles=1e6, dram_waits=1e3, l2_bytes=0.0, dram_bytes=2e9)
+    few, many = (time_ms(replace(reading, dram_written=share * 2e9)) for share in (0.25, 0.5))
+    assert many - few == pytest.approx(few - time_ms(reading), rel=0.1)
+    assert many > 1.05 * time_ms(reading)
 
 
 def test_warps_wait_for_a_unit_that_is_slower_than_the_schedulers_as_well_as_for_these() -> None:

@@ -11,6 +11,7 @@ from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import SiteTraffic
 from gpulab.model.estimate import Work
+from gpulab.model.l2_halves import PageCount
 from gpulab.model.resource_usage import (
     FLOAT_ATOMIC_CYCLES,
     JOINING_CYCLES,
@@ -226,22 +227,45 @@ def test_blocks_that_update_memory_of_their_own_do_not_wait_for_each_other() -> 
     assert updates(ROW + 4096 * np.arange(6)[:, None]) == 0
 
 
-def test_warp_that_waits_for_more_lines_waits_for_the_furthest() -> None:
-    alone = SiteTraffic(0, 0, 32, 128, 32, 0, 0, 128, 32)
-    scattered = AccessSample(
-        "global", True, 4, 1e9, np.array([0xFFFFFFFF], np.uint32), (128 * LANES).reshape(1, 32)
+def far_cycles(levels: SiteTraffic, pages: PageCount, *steps: Operation) -> float:
+    """Return how much longer a warp waits for each load if the load's data are on these pages, not on one."""
+    one, many = (
+        work(launch(LOAD, USE, *steps, traffic={SITE: levels}, pages={SITE: of_site})).warp_cycles
+        for of_site in (PageCount(), pages)
     )
-    one = launch(LOAD, USE, traffic={SITE: alone})
-    many = replace(one, accesses={SITE: scattered})
-    cycles = (work(many).warp_cycles - work(one).warp_cycles) / ITERATIONS
-    assert cycles == pytest.approx(TIMINGS.l2_far_cycles + 31, rel=0.01)  # L1 looks up a line per cycle
+    return (many - one) / ITERATIONS
+
+
+ALL_FROM_DRAM = SiteTraffic(0, 0, 32, 128, 32, 0, 0, 128, 32)
+ALL_FROM_L2 = SiteTraffic(0, 32, 0, 128, 32, 0, 128, 0, 32)
+
+
+def test_warp_that_waits_for_several_pages_of_dram_waits_for_the_furthest() -> None:
+    assert far_cycles(ALL_FROM_DRAM, PageCount(request=2.0)) == pytest.approx(TIMINGS.l2_far_cycles / 4)
+    assert far_cycles(ALL_FROM_DRAM, PageCount(request=32.0)) == pytest.approx(TIMINGS.l2_far_cycles / 2)
+
+
+def test_warp_that_waits_for_two_pages_of_l2_waits_longer_if_a_copy_is_missing() -> None:
+    missing = 1 / 4  # the page is of the other half, and the only other SM that has loaded it, too
+    increase = (1 - (1 - missing) ** 2) - missing
+    cycles = far_cycles(ALL_FROM_L2, PageCount(request=2.0))
+    assert cycles == pytest.approx(increase * TIMINGS.l2_far_cycles)
+
+
+def test_block_waits_at_a_barrier_for_the_furthest_page_of_its_warps() -> None:
+    pages = PageCount(request=1.0, block=4.0)
+    assert far_cycles(ALL_FROM_DRAM, pages) == 0
+    waits = far_cycles(ALL_FROM_DRAM, pages, BARRIER)
+    assert waits == pytest.approx((1 / 2 - 1 / 16) * TIMINGS.l2_far_cycles)
 
 
 def test_shared_line_is_requested_first_by_the_nearest_sm() -> None:
-    alone = SiteTraffic(0, 0, 32, 128, 32, 0, 0, 128, 32)
     shared = SiteTraffic(0, 0, 32, 128, 32, 0, 124, 4, 1)
-    one, many = (work(launch(LOAD, USE, traffic={SITE: t})).warp_cycles / ITERATIONS for t in (alone, shared))
-    assert one - many == pytest.approx(TIMINGS.l2_far_cycles * 31 / 32, rel=0.01)
+    one, many = (
+        work(launch(LOAD, USE, traffic={SITE: levels})).warp_cycles / ITERATIONS
+        for levels in (ALL_FROM_DRAM, shared)
+    )
+    assert one - many == pytest.approx(TIMINGS.l2_far_cycles / 2 * 31 / 32, rel=0.01)
 
 
 @pytest.mark.parametrize(("steps", "waits"), [((LOAD, USE), 1.0), ((LOAD, USE, BARRIER), 4.0)])

@@ -59,8 +59,8 @@ class Architecture:
         Groups of SMs that each combine simultaneous requests for one line into one request to L2; 0 if
         requests are not combined.
     l2_far_cycles : float
-        Increase of the latency of L2 and DRAM for the half of L2 that is further away, over the mean of both
-        halves, which is also the decrease for the nearer half. 0 if L2 has one part.
+        Increase of the latency of L2 and DRAM for the half of L2 that is further away. `l2_cycles` is the
+        latency of the nearer half, `dram_ns` the mean of both. 0 if L2 has one part.
     dram_partitions, partition_bytes : int
         Memory channels, and adjacent bytes in one channel. Compute capability 1.x only: later GPUs hash
         addresses. 0 if unknown or hashed.
@@ -70,8 +70,10 @@ class Architecture:
         Additional time of L2 for a sector of which one word is written, as the bytes that it could read
         in it.
     queueing, l2_queueing : float
-        Wait in the queues of DRAM and of L2 if they are busy for half of the time, as a share of a warp's
+        Wait in the queues of DRAM and of L2 if they are busy for half of the time, as a share of their
         latency.
+    write_delay : float
+        Delay of a load that arrives while DRAM writes, as a share of the latency of DRAM.
     sm_queueing : float
         Wait in the queues of L1 and of the schedulers if they are busy for half of the time, as a share of
         the time of service: 0 for warps that never wait for each other, 1/2 and 1 for random arrivals with
@@ -119,6 +121,7 @@ class Architecture:
     l2_write_cost: float = 0.0
     l2_part_bytes: float = 0.0
     l2_queueing: float = 0.0
+    write_delay: float = 0.0
     sm_queueing: float = 0.0
     barrier_queueing: float = 0.0
     atomic_cycles: float = 0.0

@@ -62,6 +62,10 @@ class Work:
         The same for the data path of the SM to L1 and shared memory.
     l2_bytes, dram_bytes : float
         Bytes read and written.
+    dram_written : float
+        Those of `dram_bytes` that are written.
+    dram_waits, l2_waits : float
+        How often a warp waits for a load from DRAM, and for one that hits in L2.
     l2_cycles : L2Cycles
         Cycles of the slices of L2 by Nsight Compute's rules; the time does not depend on them.
     atomic_cycles : float
@@ -83,6 +87,9 @@ class Work:
     l1_cycles: float
     l2_bytes: float
     dram_bytes: float
+    dram_written: float = 0.0
+    dram_waits: float = 0.0
+    l2_waits: float = 0.0
     l2_cycles: L2Cycles = NO_CYCLES
     atomic_cycles: float = 0.0
     barrier_share: float = 0.0
@@ -141,11 +148,18 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     gpu_ms["atomics"] = work.atomic_cycles / work.blocks / clock
     # At a barrier, a block waits for its slowest warp, whose requests have waited longer than others.
     slowest = 1 + architecture.barrier_queueing * work.barrier_share
-    of_gpu = {
-        ("DRAM",): slowest * architecture.queueing,
-        ("L2", "atomics"): slowest * architecture.l2_queueing,
-    }
     of_sm = slowest * architecture.sm_queueing
+    dram_latency_ms = architecture.dram_ns / 1e6
+    l2_latency_ms = architecture.l2_cycles / clock
+    of_chain = slowest * work.longest_chain
+    dram_waits_ms = of_chain * work.dram_waits * dram_latency_ms
+    l2_waits_ms = of_chain * (work.l2_waits + work.dram_waits) * l2_latency_ms
+    of_gpu = {
+        ("DRAM",): architecture.queueing * dram_waits_ms,
+        ("L2", "atomics"): architecture.l2_queueing * l2_waits_ms,
+    }
+    written = work.dram_written / work.dram_bytes if work.dram_bytes else 0.0
+    write_delay_ms = architecture.write_delay * dram_waits_ms
     # A scheduler issues at most one instruction per cycle, which the unit for single precision can accept.
     # The other units accept one every other cycle or less often, so warps wait for them, too. The constant
     # unit is mostly used when a warp begins, and what loads and stores wait for is L1.
@@ -159,7 +173,7 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
         parts = {name: ms * blocks for name, ms in gpu_ms.items()}
         parts |= {name: ms * busiest_sm for name, ms in sm_ms.items()}
 
-        queues: dict[tuple[str, ...], float] = {names: q * latency for names, q in of_gpu.items()}
+        queues: dict[tuple[str, ...], float] = dict(of_gpu) if blocks else {}
         # To start a block always takes equally long, so that one waits for half of that time (M/D/1).
         queues[("blocks",)] = architecture.block_cycles / 2 / clock if busiest_sm > 1 else 0.0
         for names, servers in shared_by.items():
@@ -167,7 +181,8 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
             warps = max(busiest_sm * work.warps / servers, 1)
             served_ms = max((parts.get(name, 0.0) for name in names), default=0.0) / warps
             queues[names] = of_sm * served_ms * (1 - 1 / warps)
-        return parts | {"latency": latency}, _combine(parts, latency, queues)
+        delay = write_delay_ms, written * parts["DRAM"]
+        return parts | {"latency": latency}, _combine(parts, latency, queues, delay)
 
     first_blocks = -(-min(work.blocks, capacity) // spec.sms)
     ramp_cycles = first_blocks * architecture.block_cycles
@@ -212,38 +227,46 @@ def explain_bound(spec: GpuSpec, work: Work, estimated: Estimate, warps_by_threa
     return text
 
 
-def _combine(parts: Mapping[str, float], latency: float, queues: Mapping[tuple[str, ...], float]) -> float:
+def _combine(
+    parts: Mapping[str, float],
+    latency: float,
+    queues: Mapping[tuple[str, ...], float],
+    delay: tuple[float, float],
+) -> float:
     """Return the time of parts that work in parallel: the largest, and a little more if others are close.
 
     `queues` has the parts in whose queues warps wait, some of which have one queue, and the time that a warp
-    waits there if the busiest of them is busy for half of the time.
+    waits there if the busiest of them is busy for half of the time. `delay` is explained at `_with_queues`.
     """
     waiting = {names: wait for names, wait in queues.items() if wait}
     queued = {name for names in waiting for name in names}
     times = [ms for name, ms in parts.items() if name not in queued]
     busy = [(max(parts.get(name, 0.0) for name in names), wait) for names, wait in waiting.items()]
-    times.append(_with_queues(latency, busy))
+    times.append(_with_queues(latency, busy, delay))
     largest = max(times)
     if not largest:
         return 0.0
     return float(largest * sum((ms / largest) ** SHARPNESS for ms in times) ** (1 / SHARPNESS))
 
 
-def _with_queues(latency: float, queues: Sequence[tuple[float, float]]) -> float:
+def _with_queues(latency: float, queues: Sequence[tuple[float, float]], delay: tuple[float, float]) -> float:
     """Return the time of warps that wait for parts of the GPU; each is given by its time and its wait.
 
     A request to a server that is busy for a share u of the time waits in its queue for wait * u / (1 - u). If
     requests arrive and are served at random (M/M/1), the wait is the time of service; if they take equally
-    long (M/D/1), half of it; and 0 if they never meet. With u = busy / time, the time is the largest solution
-    of time = latency + sum of wait * busy / (time - busy).
+    long (M/D/1), half of it; and 0 if they never meet. `delay` is the wait of a request that arrives while
+    DRAM writes, and the time of these writes. With u = busy / time, the time is the largest solution of
+    time = latency + wait * writes / time + sum of wait * busy / (time - busy).
     """
+    wait_for_writes, writes = delay
     low = max([latency, *(busy for busy, _ in queues)])
-    high = low + latency + sum(busy + wait for busy, wait in queues)
+    high = low + latency + wait_for_writes + sum(busy + wait for busy, wait in queues)
     for _ in range(STEPS):
         middle = (low + high) / 2
-        waits = (
-            sum(wait * busy / max(middle - busy, 1e-12 * middle) for busy, wait in queues) if middle else 0
-        )
+        waits = 0.0
+        if middle:
+            waits = sum(wait * busy / max(middle - busy, 1e-12 * middle) for busy, wait in queues)
+            waits += wait_for_writes * min(writes / middle, 1.0)
         if latency + waits > middle:
             low = middle
         else:

@@ -31,7 +31,9 @@ from gpulab.model.coalescing import (
 )
 from gpulab.model.estimate import Work, estimate
 from gpulab.model.l2_cycles import NO_CYCLES, L2Cycles, cycles_of_load, cycles_of_store
+from gpulab.model.l2_halves import PageCount, far_waits
 from gpulab.model.warp_timing import (
+    BlockTime,
     CodeBlock,
     Operation,
     block_times,
@@ -95,6 +97,7 @@ JOINING_CYCLES = 36
 JOINING_WARPS = 4
 # Bytes that a slice of L2 moves in a cycle of an SM, on an H100 and an H200.
 SLICE_BYTES_PER_CYCLE = 55.5
+PROBE_CYCLES = 100.0  # by which a latency is increased to see how often a warp waits for it
 
 
 @dataclass(frozen=True)
@@ -191,6 +194,8 @@ class LaunchSample:
         `traffic` if blocks do not find each other's data in L1; empty for launches of few waves.
     cold : bool
         True if L2 has no data of an earlier launch.
+    pages : mapping of int to PageCount
+        By PTX row, the pages of its requests.
     """
 
     blocks: int
@@ -211,6 +216,7 @@ class LaunchSample:
     separate: Mapping[int, SiteTraffic] = field(default_factory=dict)
     cold: bool = False
     idle_blocks: int = 0
+    pages: Mapping[int, PageCount] = field(default_factory=dict)
 
     def loads(self, site: int) -> bool:
         """Return True if the site is known and only reads."""
@@ -360,30 +366,26 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     runs, requests = runs_by_site(sample.code), sample.requests
     units = execution_units(spec, architecture, warps)
     waits = stalls(sample.code, units)
-    # A warp that waits for several lines at once waits until the furthest of them has arrived.
-    awaited = sum(
-        count * costs[site].tags
-        for site, count in requests.items()
-        if sample.loads(site) and sample.accesses[site].space != "shared"
-    )
-    further = architecture.l2_far_cycles * (1 - 0.5 ** max(awaited / max(waits, 1.0) - 1, 0.0))
-    level_cycles = (
-        architecture.l1_cycles,
-        architecture.l2_cycles + further,
-        architecture.dram_ns * clock + further - architecture.l2_far_cycles * _joined(sample),
-    )
+    # A line that many warps share has been requested by the SM that is nearest to it.
+    nearest = architecture.l2_far_cycles / 2 * _joined(sample)
+    level_cycles = architecture.l1_cycles, architecture.l2_cycles, architecture.dram_ns * clock - nearest
 
-    def latency(operation: Operation) -> float:
-        site = operation.site or 0
-        cost = costs.get(site)
-        if cost is None or operation.unit in ("store", "shared_store"):
-            return 0.0
-        if operation.unit in ("shared", "fp32_shared"):
-            cycles = architecture.shared_cycles + max(cost.passes - 1, 0)
-        else:
-            cycles = sum(share * level for share, level in zip(cost.levels, level_cycles, strict=True))
-            cycles += max(cost.tags - 1, 0)  # L1 looks up the lines of the request one after the other
-        return cycles * requests[site] / max(runs[site], 1e-9)
+    def times_with(level_cycles: Sequence[float]) -> list[BlockTime]:
+        """Return the times of the code's blocks with these latencies of L1, L2 and DRAM."""
+
+        def latency(operation: Operation) -> float:
+            site = operation.site or 0
+            cost = costs.get(site)
+            if cost is None or operation.unit in ("store", "shared_store"):
+                return 0.0
+            if operation.unit in ("shared", "fp32_shared"):
+                cycles = architecture.shared_cycles + max(cost.passes - 1, 0)
+            else:
+                cycles = sum(share * level for share, level in zip(cost.levels, level_cycles, strict=True))
+                cycles += max(cost.tags - 1, 0)  # L1 looks up the lines of the request one after the other
+            return cycles * requests[site] / max(runs[site], 1e-9)
+
+        return block_times(sample.code, units, latency)
 
     instructions = sum(block.runs * block.issue_slots for block in sample.code)
     served = [(count, costs[site]) for site, count in requests.items()]
@@ -403,16 +405,24 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     # warp waits for several loads from shared memory between two barriers, its turns come in as many groups:
     # while it waits for one group, the others take theirs. Warps that have accessed nothing since the last
     # barrier take no turn.
-    times = block_times(sample.code, units, latency)
+    times = times_with(level_cycles)
     alone = warp_cycles(sample.code, times, blocks * warps)
+    l1, l2, dram = level_cycles
+    l2_waits, dram_waits = (
+        max(warp_cycles(sample.code, times_with(longer), blocks * warps) - alone, 0.0) / PROBE_CYCLES
+        for longer in ((l1, l2 + PROBE_CYCLES, dram), (l1, l2, dram + PROBE_CYCLES))
+    )
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
-    exposed, groups = 0.0, 1.0
+    exposed, spread, groups = 0.0, 0.0, 1.0
     if barriers:  # all warps of a block wait there for the one that has waited longest for its loads
         alone += _longest_wait(waits_by_site(sample.code, times), sample.shares) / (blocks * warps)
-        exposed = barriers / max(waits, barriers)
-        exposed *= _spread_of_waits(instructions, barriers) * share_at_barriers(sample.code, requests)
+        spread = _spread_of_waits(instructions, barriers)
+        exposed = barriers / max(waits, barriers) * spread * share_at_barriers(sample.code, requests)
         groups = max(stalls(sample.code, units, "shared") / barriers, 1.0)
     turn = l1_cycles / (blocks * warps) / groups
+    alone += architecture.l2_far_cycles * far_waits(
+        sample, {site: cost.levels for site, cost in costs.items()}, l2_waits, dram_waits, spread
+    )
 
     return Work(
         blocks=blocks,
@@ -425,6 +435,11 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         l1_cycles=l1_cycles,
         l2_bytes=sum(count * cost.l2_bytes for count, cost in served),
         dram_bytes=sum(count * cost.dram_bytes for count, cost in served),
+        dram_written=sum(
+            count * costs[site].dram_bytes for site, count in requests.items() if not sample.loads(site)
+        ),
+        dram_waits=dram_waits * sample.imbalance,
+        l2_waits=l2_waits * sample.imbalance,
         l2_cycles=L2Cycles.total((count, cost.l2) for count, cost in served),
         atomic_cycles=_atomic_cycles(sample, architecture),
         barrier_share=exposed,

@@ -22,6 +22,7 @@ from gpulab.gpus.occupancy import occupancy
 from gpulab.model.block_schedule import schedule_stretch
 from gpulab.model.compare_and_swap import loop_rows
 from gpulab.model.instruction_mix import ptx_blocks, register_pressure
+from gpulab.model.l2_halves import page_counts
 from gpulab.model.recording import LaunchRecording, TracedWave
 from gpulab.model.resource_usage import AccessSample, LaunchSample
 from gpulab.model.traffic import launch_traffic
@@ -216,6 +217,7 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         longest_chain=chain,
         busiest_sm=busiest,
         combined=_combined(recording.machine_code),
+        pages=page_counts(recording.waves[-1]) if recording.waves else {},
     )
 
 
