@@ -8,27 +8,23 @@ of the other half that only SMs of that half have loaded; for data in DRAM it wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from gpulab.model.recording import TracedWave
-    from gpulab.model.resource_usage import LaunchSample
+from gpulab.model.caches import LINE_BYTES, SiteTraffic
 
-__all__ = ["PageCount", "far_waits", "page_counts"]
+__all__ = ["Loads", "PageCount", "far_waits", "page_counts"]
 
-WARP = 32  # lanes
 PAGE_BYTES = 4096
 EXAMINED_BLOCKS = 4  # of a wave; blocks are alike
 EXAMINED_WORDS = 512  # traced lines of each warp, in which the first requests of its sites are
-# Fields of a traced line; see `gpulab.simt.instrument.trace.trace_code`.
+# Fields of a traced word, which is a line; see `gpulab.simt.instrument.trace.trace_code`.
 FIRST_OF_REQUEST, SITE_SHIFT, SITE_MASK = np.uint64(32), np.uint64(6), np.uint64(0xFFFF)
-PAGE_SHIFT = np.uint64(22 + (PAGE_BYTES // 128).bit_length() - 1)
+PAGE_SHIFT = np.uint64(22 + (PAGE_BYTES // LINE_BYTES).bit_length() - 1)
 
 
 class PageCount(NamedTuple):
@@ -38,12 +34,28 @@ class PageCount(NamedTuple):
     block: float = 1.0
 
 
+class Loads(NamedTuple):
+    """The loads of one site.
+
+    Attributes
+    ----------
+    requests : float
+        Requests of all warps.
+    levels : tuple of float
+        Shares of them that wait for L1, L2 and DRAM.
+    pages : PageCount
+    traffic : SiteTraffic or None
+        Cache traffic without the data of earlier launches, if it is known.
+    """
+
+    requests: float
+    levels: tuple[float, float, float]
+    pages: PageCount
+    traffic: SiteTraffic | None
+
+
 def far_waits(
-    sample: LaunchSample,
-    levels: Mapping[int, tuple[float, float, float]],
-    l2_waits: float,
-    dram_waits: float,
-    at_barriers: float,
+    loads: Iterable[Loads], warps: int, l2_waits: float, dram_waits: float, at_barriers: float
 ) -> float:
     """Return how often a warp waits for the further half of L2, in addition to the waits of the model.
 
@@ -53,9 +65,9 @@ def far_waits(
 
     Parameters
     ----------
-    sample : LaunchSample
-    levels : mapping of int to tuple of float
-        Shares of the requests of each site that wait for L1, L2 and DRAM.
+    loads : iterable of Loads
+    warps : int
+        Warps of the launch.
     l2_waits, dram_waits : float
         How often a warp waits for L2 and for DRAM.
     at_barriers : float
@@ -63,25 +75,19 @@ def far_waits(
     """
     l2, dram = _Awaited(l2_waits), _Awaited(dram_waits)
     loaded_before = from_l2 = from_dram = 0.0
-    for site, count in sample.requests.items():
-        if not sample.loads(site) or sample.accesses[site].space == "shared":
-            continue
-        pages = sample.pages.get(site, PageCount())
-        l2.add(count * levels[site][1], pages)
-        dram.add(count * levels[site][2], pages)
-        traffic = sample.traffic.get(site)
-        if traffic is not None and traffic.requests:
-            loaded_before += count * traffic.levels[1]
-            from_l2 += count / traffic.requests * traffic.l2_sectors
-            from_dram += count / traffic.requests * traffic.dram_sectors
+    for each in loads:
+        l2.add(each.requests * each.levels[1], each.pages)
+        dram.add(each.requests * each.levels[2], each.pages)
+        if each.traffic is not None and each.traffic.requests:
+            loaded_before += each.requests * each.traffic.levels[1]
+            from_l2 += each.requests / each.traffic.requests * each.traffic.l2_sectors
+            from_dram += each.requests / each.traffic.requests * each.traffic.dram_sectors
 
     # The rest of the hits in L2 are data of an earlier launch, whose blocks ran on the same SMs.
     loaded_by_others = min(loaded_before / l2.requests, 1.0) if l2.requests else 0.0
     missing = loaded_by_others * _probability_of_missing_copy(from_l2 / from_dram if from_dram else 1.0)
-    warps = sample.blocks * -(-prod(sample.block) // WARP)
-    return l2_waits * l2.far_share(missing, at_barriers, warps) + dram_waits * (
-        dram.far_share(0.5, at_barriers, warps) - 0.5
-    )
+    far_from_dram = dram.far_share(0.5, at_barriers, warps)
+    return l2_waits * l2.far_share(missing, at_barriers, warps) + dram_waits * (far_from_dram - 0.5)
 
 
 @dataclass
@@ -131,36 +137,47 @@ def _probability_of_missing_copy(readers: float) -> float:
     return float(0.5 * (1 - 0.5**readers) / readers)
 
 
-def page_counts(wave: TracedWave) -> dict[int, PageCount]:
-    """Return the pages of the first request of each warp to each site, by PTX row."""
-    warps = len(wave.used) // wave.blocks
-    blocks = np.unique(np.linspace(0, wave.blocks - 1, min(wave.blocks, EXAMINED_BLOCKS)).astype(int))
-    rows = (blocks[:, None] * warps + np.arange(warps)).ravel()
-    words = wave.words[rows, :EXAMINED_WORDS]
-    used = np.arange(words.shape[1]) < wave.used[rows, None]
+def page_counts(
+    words: npt.NDArray[np.uint64], used: npt.NDArray[np.int64], blocks: int
+) -> dict[int, PageCount]:
+    """Return the pages of the first request of each warp to each site, by the number of the site.
 
-    row = np.nonzero(used)[0]
-    words = words[used]
-    begins = words & FIRST_OF_REQUEST != 0
-    site = (words >> SITE_SHIFT & SITE_MASK).astype(np.int64)
-    request = np.cumsum(begins) - 1
-    starts = np.flatnonzero(begins)
-    _, first = np.unique(row[starts] * len(wave.sites) + site[starts], return_index=True)
+    Parameters
+    ----------
+    words : array of shape (warps, capacity)
+        The traced lines of each warp.
+    used : array of shape (warps,)
+        Words in use of each warp.
+    blocks : int
+        Number of blocks to which the warps belong.
+    """
+    warps = len(used) // blocks
+    examined = np.unique(np.linspace(0, blocks - 1, min(blocks, EXAMINED_BLOCKS)).astype(int))
+    rows = (examined[:, None] * warps + np.arange(warps)).ravel()
+    traced = words[rows, :EXAMINED_WORDS]
+    in_use = np.arange(traced.shape[1]) < used[rows, None]
+
+    warp = np.nonzero(in_use)[0]
+    traced = traced[in_use]
+    starts = np.flatnonzero(traced & FIRST_OF_REQUEST)
+    if not len(starts):
+        return {}
+    request = np.cumsum(traced & FIRST_OF_REQUEST != 0) - 1
+    site = (traced[starts] >> SITE_SHIFT & SITE_MASK).astype(np.int64)  # of each request
+    sites = int(site.max()) + 1
+    _, first = np.unique(warp[starts] * sites + site, return_index=True)
+
     chosen = np.isin(request, first)
-
-    request, row, site = request[chosen], row[chosen], site[chosen]
-    page = (words[chosen] >> PAGE_SHIFT).astype(np.int64)
+    request, block = request[chosen], warp[chosen] // warps
+    pages, page = np.unique(traced[chosen] >> PAGE_SHIFT, return_inverse=True)
+    of_block = block * sites + site[request]  # the requests of a block to a site
+    pages_of_request = site[np.unique(request * len(pages) + page) // len(pages)]
+    pages_of_block = np.unique(of_block * len(pages) + page) // len(pages) % sites
     return {
-        ptx_row: PageCount(
-            _mean_pages(request[site == number], page[site == number]),
-            _mean_pages(row[site == number] // warps, page[site == number]),
+        int(number): PageCount(
+            np.count_nonzero(pages_of_request == number) / np.count_nonzero(site[first] == number),
+            np.count_nonzero(pages_of_block == number)
+            / np.count_nonzero(np.unique(of_block) % sites == number),
         )
-        for number, (ptx_row, _) in enumerate(wave.sites)
-        if ptx_row is not None and (site == number).any()
+        for number in np.unique(site)
     }
-
-
-def _mean_pages(owner: npt.NDArray[np.int64], page: npt.NDArray[np.int64]) -> float:
-    """Return the mean number of different pages of an owner."""
-    pairs = np.unique(np.stack([owner, page]), axis=1)
-    return float(pairs.shape[1] / len(np.unique(owner)))

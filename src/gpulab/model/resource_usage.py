@@ -31,7 +31,7 @@ from gpulab.model.coalescing import (
 )
 from gpulab.model.estimate import Work, estimate
 from gpulab.model.l2_cycles import NO_CYCLES, L2Cycles, cycles_of_load, cycles_of_store
-from gpulab.model.l2_halves import PageCount, far_waits
+from gpulab.model.l2_halves import Loads, PageCount, far_waits
 from gpulab.model.warp_timing import (
     BlockTime,
     CodeBlock,
@@ -420,9 +420,13 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
         exposed = barriers / max(waits, barriers) * spread * share_at_barriers(sample.code, requests)
         groups = max(stalls(sample.code, units, "shared") / barriers, 1.0)
     turn = l1_cycles / (blocks * warps) / groups
-    alone += architecture.l2_far_cycles * far_waits(
-        sample, {site: cost.levels for site, cost in costs.items()}, l2_waits, dram_waits, spread
-    )
+    loads = [
+        Loads(count, costs[site].levels, sample.pages.get(site, PageCount()), sample.traffic.get(site))
+        for site, count in requests.items()
+        if sample.loads(site) and sample.accesses[site].space != "shared"
+    ]
+    far = far_waits(loads, blocks * warps, l2_waits, dram_waits, spread)
+    alone += architecture.l2_far_cycles * far
 
     return Work(
         blocks=blocks,

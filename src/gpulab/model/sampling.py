@@ -22,7 +22,7 @@ from gpulab.gpus.occupancy import occupancy
 from gpulab.model.block_schedule import schedule_stretch
 from gpulab.model.compare_and_swap import loop_rows
 from gpulab.model.instruction_mix import ptx_blocks, register_pressure
-from gpulab.model.l2_halves import page_counts
+from gpulab.model.l2_halves import PageCount, page_counts
 from gpulab.model.recording import LaunchRecording, TracedWave
 from gpulab.model.resource_usage import AccessSample, LaunchSample
 from gpulab.model.traffic import launch_traffic
@@ -217,7 +217,7 @@ def launch_sample(recording: LaunchRecording, spec: GpuSpec, architecture: Archi
         longest_chain=chain,
         busiest_sm=busiest,
         combined=_combined(recording.machine_code),
-        pages=page_counts(recording.waves[-1]) if recording.waves else {},
+        pages=_pages(recording.waves[-1]) if recording.waves else {},
     )
 
 
@@ -281,6 +281,13 @@ def _shares(wave: TracedWave) -> dict[int, npt.NDArray[np.float64]]:
         for site, (row, _) in enumerate(wave.sites)
         if row is not None and means[site]
     }
+
+
+def _pages(wave: TracedWave) -> dict[int, PageCount]:
+    """Return the pages of the requests of each site, by PTX row."""
+    counts = page_counts(wave.words, wave.used, wave.blocks)
+    rows = {number: row for number, (row, _) in enumerate(wave.sites)}
+    return {row: pages for number, pages in counts.items() if (row := rows[number]) is not None}
 
 
 def prepare_sampling(kernel: RecordableKernel, spec: GpuSpec, block: tuple[int, int, int]) -> None:
