@@ -28,7 +28,7 @@ from gpulab.cell import read_cells, require_kernel_cell
 from gpulab.devices.base import Device, Kernel
 from gpulab.devices.launch_limits import dim3
 from gpulab.devices.streams import Launch
-from gpulab.profiling.benchmark import L2_STATES, SamplingOptions, measure_launches
+from gpulab.profiling.benchmark import L2_STATES, Benchmark, SamplingOptions, measure_launches
 from gpulab.verification.inputs import place_arguments
 from gpulab.views.tables.number_format import byte_size
 
@@ -38,6 +38,7 @@ FIGURES = tuple(ROOT / "benchmarks" / "figures" / f"timers-{gpu}.json" for gpu i
 PAGE = ROOT / "docs" / "timers.md"
 
 REPEATS = 20  # launches that gpulab and CuPy time
+ROUNDS = 4  # in which gpulab and CuPy take turns, because clocks change while the GPU warms up
 ROW_US = 5000.0  # length of the shorter row of launches that CuPy times
 PROFILED, UNPROFILED = 7, 20  # launches that ncu times, and that run before them
 TIME, CLOCK = "gpu__time_duration.sum", "smsp__cycles_elapsed.avg.per_second"
@@ -104,36 +105,51 @@ def measure(device: Any, launch: TimedLaunch) -> dict[str, Any]:
     from cupyx.profiler import benchmark as cupyx_benchmark
 
     kernel, grid, block, args = launch.prepare(device)
-    row: dict[str, Any] = {"name": launch.name}
-    for l2 in L2_STATES:
-        options = SamplingOptions(n_repeat=REPEATS, l2=l2)
-        timing = measure_launches(Launch(kernel, grid, block, args), options)
-        row[f"gpulab_{l2}"] = {
-            "median": timing.median_ms * 1e3,
-            "p20": timing.p20_ms * 1e3,
-            "p80": timing.p80_ms * 1e3,
-            "clock_mhz": timing.clock_mhz,
-            "clock_limits": timing.clock_limits,
-            "launches_per_sample": timing.launches_per_sample,
-        }
     function = _cupy_function(kernel)
     sizes = dim3(grid, "grid"), dim3(block, "block")
-    in_row = max(1, round(ROW_US / row["gpulab_warm"]["median"]))
+
+    def own(l2: str, repeats: int) -> Benchmark:
+        options = SamplingOptions(n_repeat=repeats, l2=l2)
+        return measure_launches(Launch(kernel, grid, block, args), options)
 
     def launches(count: int) -> None:
         for _ in range(count):
             function(*sizes, tuple(args))
 
-    def times(count: int) -> list[float]:
+    def times(count: int, repeats: int) -> list[float]:
         warm_up = max(2, UNPROFILED // count)
-        perf = cupyx_benchmark(launches, (count,), n_repeat=REPEATS, n_warmup=warm_up)
+        perf = cupyx_benchmark(launches, (count,), n_repeat=repeats, n_warmup=warm_up)
         return [float(time) * 1e6 for time in perf.gpu_times.ravel()]
 
-    rows = zip(times(in_row), times(2 * in_row), strict=True)
-    added = [(longer - shorter) / in_row for shorter, longer in rows]
-    row["cupyx"] = _spread(times(1))
-    row["cupyx_added"] = {**_spread(added), "row": in_row}
-    return row
+    cold, first = own("cold", REPEATS), own("warm", REPEATS)
+    in_row = max(1, round(ROW_US / (first.median_ms * 1e3)))
+    warm: list[Benchmark] = []
+    added: list[float] = []
+    for _ in range(ROUNDS):
+        each = REPEATS // ROUNDS
+        warm.append(own("warm", each))
+        rows = zip(times(in_row, each), times(2 * in_row, each), strict=True)
+        added += [(longer - shorter) / in_row for shorter, longer in rows]
+    return {
+        "name": launch.name,
+        "gpulab_warm": _own_times(warm),
+        "gpulab_cold": _own_times([cold]),
+        "cupyx": _spread(times(1, REPEATS)),
+        "cupyx_added": {**_spread(added), "row": in_row},
+    }
+
+
+def _own_times(rounds: Sequence[Benchmark]) -> dict[str, Any]:
+    """Return gpulab's times in microseconds: the medians of those of the rounds."""
+    last = rounds[-1]
+    return {
+        "median": statistics.median(each.median_ms for each in rounds) * 1e3,
+        "p20": statistics.median(each.p20_ms for each in rounds) * 1e3,
+        "p80": statistics.median(each.p80_ms for each in rounds) * 1e3,
+        "clock_mhz": last.clock_mhz,
+        "clock_limits": last.clock_limits,
+        "launches_per_sample": last.launches_per_sample,
+    }
 
 
 def _spread(times: Sequence[float]) -> dict[str, float]:
@@ -235,12 +251,13 @@ CuPy waits for the GPU, records an event, launches and records another event. Th
 happens before the host has launched the kernel, and the time contains this part of the launch, whatever the
 kernel takes. gpulab's delay kernel leaves it out, as Nsight Compute does. To compare the two, CuPy times a
 row of n launches and one of 2n: the difference, divided by n, is the time of a launch without this part.
+Both tools take turns in {rounds} rounds.
 """
 
 
 def page(figures: Iterable[Mapping[str, Any]]) -> str:
     """Return the text of docs/timers.md: a section for each GPU."""
-    head = HEAD.format(repeats=REPEATS, profiled=PROFILED)
+    head = HEAD.format(repeats=REPEATS, profiled=PROFILED, rounds=ROUNDS)
     return "\n".join([head, *(line for each in figures for line in _section(each))])
 
 
