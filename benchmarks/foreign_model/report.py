@@ -16,8 +16,8 @@ from benchmarks.model_errors import BUSY, kendall_tau, measured_rows, same_bound
 from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.estimate import Estimate, Work
+from gpulab.model.model_input import LaunchSample
 from gpulab.model.profile import estimate_sample
-from gpulab.model.resource_usage import LaunchSample
 from gpulab.model.sampling import launch_sample
 
 __all__ = ["PAGE", "Comparison", "compare_all", "page", "write_page"]

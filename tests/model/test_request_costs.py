@@ -10,15 +10,9 @@ import pytest
 from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import LOOKUP_BYTES, ROW_COST_BYTES, SiteTraffic
-from gpulab.model.resource_usage import (
-    HITS_PER_CYCLE,
-    STORED_LINE_BYTES,
-    AccessSample,
-    LaunchSample,
-    RequestCost,
-    out_of_step_traffic,
-    request_costs,
-)
+from gpulab.model.model_input import AccessSample, LaunchSample
+from gpulab.model.request_costs import HITS_PER_CYCLE, STORED_LINE_BYTES, RequestCost, request_costs
+from gpulab.model.resource_usage import out_of_step_traffic
 from gpulab.model.warp_timing import CodeBlock, Operation
 
 FIGURES = architecture(gpu("h200"))

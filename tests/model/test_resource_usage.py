@@ -10,18 +10,17 @@ import pytest
 from gpulab.gpus.architectures import architecture
 from gpulab.gpus.catalogue import gpu
 from gpulab.model.caches import SiteTraffic
-from gpulab.model.estimate import Work
-from gpulab.model.l2_halves import PageCount
-from gpulab.model.resource_usage import (
+from gpulab.model.contended_memory import (
     FLOAT_ATOMIC_CYCLES,
     JOINING_CYCLES,
     JOINING_WARPS,
     SHARED_STORE_CYCLES,
-    AccessSample,
-    LaunchSample,
     _joined_stores,
-    resource_usage,
 )
+from gpulab.model.estimate import Work
+from gpulab.model.l2_halves import PageCount
+from gpulab.model.model_input import AccessSample, LaunchSample
+from gpulab.model.resource_usage import resource_usage
 from gpulab.model.warp_timing import CodeBlock, Operation
 
 SPEC = gpu("h200")

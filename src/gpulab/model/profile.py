@@ -23,8 +23,9 @@ from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.gpus.occupancy import Occupancy, occupancy
 from gpulab.model.estimate import Estimate, Work, estimate, explain_bound
+from gpulab.model.model_input import LaunchSample
 from gpulab.model.recording import LaunchRecording
-from gpulab.model.resource_usage import LaunchSample, resource_usage
+from gpulab.model.resource_usage import resource_usage
 from gpulab.model.sampling import (
     SampledLaunch,
     launch_sample,

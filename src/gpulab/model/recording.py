@@ -15,7 +15,7 @@ from gpulab.gpus.occupancy import Occupancy
 from gpulab.model.coalescing import unique_per_request
 from gpulab.model.compare_and_swap import loop_rows, tries
 from gpulab.model.instruction_mix import machine_blocks
-from gpulab.model.resource_usage import AccessSample
+from gpulab.model.model_input import AccessSample
 from gpulab.model.warp_timing import CodeBlock
 
 if TYPE_CHECKING:

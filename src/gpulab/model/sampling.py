@@ -23,8 +23,8 @@ from gpulab.model.block_schedule import schedule_stretch
 from gpulab.model.compare_and_swap import loop_rows
 from gpulab.model.instruction_mix import ptx_blocks, register_pressure
 from gpulab.model.l2_halves import PageCount, page_counts
+from gpulab.model.model_input import AccessSample, LaunchSample
 from gpulab.model.recording import LaunchRecording, TracedWave
-from gpulab.model.resource_usage import AccessSample, LaunchSample
 from gpulab.model.traffic import launch_traffic
 from gpulab.profiling.counts.block_sampling import (
     FEWEST_MODELLED,
