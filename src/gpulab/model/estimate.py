@@ -149,17 +149,16 @@ def estimate(spec: GpuSpec, architecture: Architecture, work: Work) -> Estimate:
     # At a barrier, a block waits for its slowest warp, whose requests have waited longer than others.
     slowest = 1 + architecture.barrier_queueing * work.barrier_share
     of_sm = slowest * architecture.sm_queueing
-    dram_latency_ms = architecture.dram_ns / 1e6
-    l2_latency_ms = architecture.l2_cycles / clock
-    of_chain = slowest * work.longest_chain
-    dram_waits_ms = of_chain * work.dram_waits * dram_latency_ms
-    l2_waits_ms = of_chain * (work.l2_waits + work.dram_waits) * l2_latency_ms
+    # A load from DRAM goes through L2, so it waits in both queues.
+    waits_for_dram = slowest * work.longest_chain * work.dram_waits
+    waits_for_l2 = slowest * work.longest_chain * (work.dram_waits + work.l2_waits)
+    dram_ms, l2_ms = architecture.dram_ns / 1e6, architecture.l2_cycles / clock  # latencies
     of_gpu = {
-        ("DRAM",): architecture.queueing * dram_waits_ms,
-        ("L2", "atomics"): architecture.l2_queueing * l2_waits_ms,
+        ("DRAM",): architecture.queueing * waits_for_dram * dram_ms,
+        ("L2", "atomics"): architecture.l2_queueing * waits_for_l2 * l2_ms,
     }
+    write_delay_ms = architecture.write_delay * waits_for_dram * dram_ms
     written = work.dram_written / work.dram_bytes if work.dram_bytes else 0.0
-    write_delay_ms = architecture.write_delay * dram_waits_ms
     # A scheduler issues at most one instruction per cycle, which the unit for single precision can accept.
     # The other units accept one every other cycle or less often, so warps wait for them, too. The constant
     # unit is mostly used when a warp begins, and what loads and stores wait for is L1.
