@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpulab.model.l2_halves import PageCount, page_counts
+from gpulab.model.l2_halves import PageCount, far_waits, page_counts
 
 FIRST = 32  # bit of a word that begins a request
 
@@ -34,3 +34,7 @@ def test_request_may_have_lines_of_several_pages() -> None:
 def test_sites_have_pages_of_their_own() -> None:
     warps = [[word(1), word(2, site=1), word(3, site=1)], [word(1)]]
     assert pages(warps, blocks=1) == {0: PageCount(1.0, 1.0), 1: PageCount(1.0, 1.0)}
+
+
+def test_waits_for_other_operations_than_loads_are_not_shortened() -> None:
+    assert far_waits([], warps=4, l2_waits=1.0, dram_waits=1.0, at_barriers=0.5) == 0

@@ -116,9 +116,12 @@ class _Awaited:
         self.pages_of_block += requests * pages.block
 
     def far_share(self, probability: float, at_barriers: float, warps: int) -> float:
-        """Return the share of the waits in which at least one page is far, if each is with a probability."""
+        """Return the share of the waits in which at least one page is far, if each is with a probability.
+
+        A warp that waits for something else than these loads, such as an atomic operation, waits for a page.
+        """
         if not self.requests or not self.waits:
-            return 0.0
+            return probability
         at_once = max(self.requests / warps / self.waits, 1.0)
         warp, block = (
             1 - (1 - probability) ** (at_once * pages / self.requests)
