@@ -34,7 +34,10 @@ __all__ = [
     "CacheShape",
     "SiteTraffic",
     "WaveTrace",
+    "begins_request",
     "cache_traffic",
+    "line_of",
+    "site_of",
 ]
 
 LINE_BYTES = 128
@@ -78,6 +81,22 @@ class CacheShape:
     def sets(self) -> int:
         lines = self.size // LINE_BYTES
         return max(lines // self.ways, 1) if lines else 0
+
+
+def begins_request(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Return True for each traced word that is the first line of a request."""
+    first: npt.NDArray[np.bool_] = words & np.uint64(32) != 0
+    return first
+
+
+def site_of(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return the number of the site of each traced word."""
+    return (words >> np.uint64(6) & np.uint64(0xFFFF)).astype(np.int64)
+
+
+def line_of(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return the line of each traced word: its address divided by `LINE_BYTES`."""
+    return (words >> np.uint64(22)).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,8 @@ def _predecessors(targets: Sequence[Sequence[int]], runs: Sequence[float]) -> li
             edges[target][source] = count
     best: list[int | None] = []
     for target, counts in enumerate(edges):
-        often = [source for source, count in counts.items() if count >= AS_OFTEN * max(counts.values())]
+        most = max(counts.values(), default=0.0)
+        often = [source for source, count in counts.items() if count >= AS_OFTEN * most]
         before = [source for source in often if source < target]
         best.append(max(before) if before else max(counts, key=counts.__getitem__, default=None))
     return best

@@ -15,16 +15,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpulab.model.caches import LINE_BYTES, SiteTraffic
+from gpulab.model.caches import LINE_BYTES, SiteTraffic, begins_request, line_of, site_of
 
 __all__ = ["Loads", "PageCount", "far_waits", "page_counts"]
 
 PAGE_BYTES = 4096
-EXAMINED_BLOCKS = 4  # of a wave; blocks are alike
-EXAMINED_WORDS = 512  # traced lines of each warp, in which the first requests of its sites are
-# Fields of a traced word, which is a line; see `gpulab.simt.instrument.trace.trace_code`.
-FIRST_OF_REQUEST, SITE_SHIFT, SITE_MASK = np.uint64(32), np.uint64(6), np.uint64(0xFFFF)
-PAGE_SHIFT = np.uint64(22 + (PAGE_BYTES // LINE_BYTES).bit_length() - 1)
+# Blocks of a wave, and traced words of each warp, in which pages are counted: the blocks of a wave make
+# similar requests, and the first request to a site is usually an early one.
+EXAMINED_BLOCKS, EXAMINED_WORDS = 4, 512
 
 
 class PageCount(NamedTuple):
@@ -162,17 +160,18 @@ def page_counts(
 
     warp = np.nonzero(in_use)[0]
     traced = traced[in_use]
-    starts = np.flatnonzero(traced & FIRST_OF_REQUEST)
+    begins = begins_request(traced)
+    starts = np.flatnonzero(begins)
     if not len(starts):
         return {}
-    request = np.cumsum(traced & FIRST_OF_REQUEST != 0) - 1
-    site = (traced[starts] >> SITE_SHIFT & SITE_MASK).astype(np.int64)  # of each request
+    request = np.cumsum(begins) - 1  # the number of each word's request
+    site = site_of(traced[starts])  # the site of each request
     sites = int(site.max()) + 1
     _, first = np.unique(warp[starts] * sites + site, return_index=True)
 
     chosen = np.isin(request, first)
     request, block = request[chosen], warp[chosen] // warps
-    pages, page = np.unique(traced[chosen] >> PAGE_SHIFT, return_inverse=True)
+    pages, page = np.unique(line_of(traced[chosen]) * LINE_BYTES // PAGE_BYTES, return_inverse=True)
     of_block = block * sites + site[request]  # the requests of a block to a site
     pages_of_request = site[np.unique(request * len(pages) + page) // len(pages)]
     pages_of_block = np.unique(of_block * len(pages) + page) // len(pages) % sites

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
@@ -131,9 +131,9 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     waits = stalls(sample.code, units)
     # A line that many warps share has been requested by the SM that is nearest to it.
     nearest = architecture.l2_far_cycles / 2 * _joined(sample)
-    level_cycles = architecture.l1_cycles, architecture.l2_cycles, architecture.dram_ns * clock - nearest
+    l1, l2, dram = architecture.l1_cycles, architecture.l2_cycles, architecture.dram_ns * clock - nearest
 
-    def times_with(level_cycles: Sequence[float]) -> list[BlockTime]:
+    def times_with(*level_cycles: float) -> list[BlockTime]:
         """Return the times of the code's blocks with these latencies of L1, L2 and DRAM."""
 
         def latency(operation: Operation) -> float:
@@ -168,12 +168,11 @@ def _work(sample: LaunchSample, spec: GpuSpec, architecture: Architecture) -> Wo
     # warp waits for several loads from shared memory between two barriers, its turns come in as many groups:
     # while it waits for one group, the others take theirs. Warps that have accessed nothing since the last
     # barrier take no turn.
-    times = times_with(level_cycles)
+    times = times_with(l1, l2, dram)
     alone = warp_cycles(sample.code, times, blocks * warps)
-    l1, l2, dram = level_cycles
     l2_waits, dram_waits = (
-        max(warp_cycles(sample.code, times_with(longer), blocks * warps) - alone, 0.0) / PROBE_CYCLES
-        for longer in ((l1, l2 + PROBE_CYCLES, dram), (l1, l2, dram + PROBE_CYCLES))
+        max(warp_cycles(sample.code, longer, blocks * warps) - alone, 0.0) / PROBE_CYCLES
+        for longer in (times_with(l1, l2 + PROBE_CYCLES, dram), times_with(l1, l2, dram + PROBE_CYCLES))
     )
     barriers = sum(b.runs for b in sample.code for op in b.operations if op.unit == "barrier")
     exposed, spread, groups = 0.0, 0.0, 1.0

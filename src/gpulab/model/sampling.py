@@ -20,6 +20,7 @@ from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
 from gpulab.gpus.occupancy import occupancy
 from gpulab.model.block_schedule import schedule_stretch
+from gpulab.model.caches import begins_request, site_of
 from gpulab.model.compare_and_swap import loop_rows
 from gpulab.model.instruction_mix import ptx_blocks, register_pressure
 from gpulab.model.l2_halves import PageCount, page_counts
@@ -267,8 +268,7 @@ def _shares(wave: TracedWave) -> dict[int, npt.NDArray[np.float64]]:
     for number, block in enumerate(blocks):
         for warp in range(warps):
             words = wave.words[block * warps + warp, : wave.used[block * warps + warp]]
-            begins = words[words & np.uint64(32) != 0] >> np.uint64(6)
-            counts[number, warp] = np.bincount((begins & np.uint64(0xFFFF)).astype(int), minlength=sites)
+            counts[number, warp] = np.bincount(site_of(words[begins_request(words)]), minlength=sites)
 
     making = (counts > 0).mean(axis=(0, 1))
     reference = counts[:, :, int((making * counts.sum(axis=(0, 1))).argmax())]

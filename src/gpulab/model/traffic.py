@@ -20,7 +20,14 @@ import numpy.typing as npt
 
 from gpulab.gpus.architectures import Architecture
 from gpulab.gpus.catalogue import GpuSpec
-from gpulab.model.caches import LINE_BYTES, CacheShape, SiteTraffic, WaveTrace, cache_traffic
+from gpulab.model.caches import (
+    LINE_BYTES,
+    CacheShape,
+    SiteTraffic,
+    WaveTrace,
+    begins_request,
+    cache_traffic,
+)
 from gpulab.model.coalescing import SECTOR_BYTES
 from gpulab.model.recording import LaunchRecording, TracedWave
 from gpulab.model.resource_usage import L2_RETAINED
@@ -57,7 +64,7 @@ def launch_traffic(
 
 def _traced_requests(trace: TracedWave) -> npt.NDArray[np.int64]:
     """Return the traced requests of each warp; a word with bit 5 begins one."""
-    begins = trace.words & np.uint64(32) != 0
+    begins = begins_request(trace.words)
     traced = np.arange(trace.words.shape[1]) < trace.used[:, None]
     counts: npt.NDArray[np.int64] = np.count_nonzero(begins & traced, axis=1)
     return counts
