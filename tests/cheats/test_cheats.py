@@ -17,12 +17,12 @@ from gpulab.grading.judge.supervisor import judge
 from gpulab.grading.pipeline.course import find_course, open_course
 from gpulab.grading.release.assignments import release
 from gpulab.grading.release.sample_class import score_differences
-from gpulab.grading.sandbox import bubblewrap
+from gpulab.grading.sandbox.mechanisms import unavailable_reason
 from tests.cheats.cheat_samples import LABS, Cheat, read_cheats, submit_cheat
 from tests.grading.conftest import REPOSITORY
 
 pytestmark = [
-    pytest.mark.skipif(bubblewrap.unavailable_reason() != "", reason=bubblewrap.unavailable_reason()),
+    pytest.mark.skipif(unavailable_reason() != "", reason=unavailable_reason()),
 ]
 
 CHEATS = [cheat for lab in LABS for cheat in read_cheats(lab)]

@@ -17,12 +17,12 @@ from gpulab.grading.pipeline.submissions import assignment_report, grade_submiss
 from gpulab.grading.release.assignments import release
 from gpulab.grading.release.sample_class import score_differences
 from gpulab.grading.reports.html_report import write_report
-from gpulab.grading.sandbox import bubblewrap
+from gpulab.grading.sandbox.mechanisms import unavailable_reason
 from tests.cheats.cheat_samples import Cheat, read_cheats, submit_cheat
 from tests.grading.conftest import REPOSITORY
 
 pytestmark = [
-    pytest.mark.skipif(bubblewrap.unavailable_reason() != "", reason=bubblewrap.unavailable_reason()),
+    pytest.mark.skipif(unavailable_reason() != "", reason=unavailable_reason()),
 ]
 
 LAB = "01_stencil"

@@ -19,11 +19,11 @@ from gpulab.grading.release.sample_class import (
     score_differences,
     submit_sample,
 )
-from gpulab.grading.sandbox import bubblewrap
+from gpulab.grading.sandbox.mechanisms import unavailable_reason
 from gpulab.problems.registry import PROBLEM_FILE, open_lab
 from tests.grading.conftest import REPOSITORY
 
-pytestmark = pytest.mark.skipif(bubblewrap.unavailable_reason() != "", reason=bubblewrap.unavailable_reason())
+pytestmark = pytest.mark.skipif(unavailable_reason() != "", reason=unavailable_reason())
 
 CLASSES = REPOSITORY / "grading" / "sample_class"
 LABS = REPOSITORY / "labs"

@@ -18,10 +18,10 @@ from gpulab.grading.judge.plan import NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
 from gpulab.grading.judge.student_client import StudentProcess, StudentProcessFailed
 from gpulab.grading.judge.supervisor import judge
-from gpulab.grading.sandbox import bubblewrap
+from gpulab.grading.sandbox.mechanisms import unavailable_reason
 from gpulab.grading.sandbox.sandboxed_process import LimitedProcess
 
-pytestmark = pytest.mark.skipif(bubblewrap.unavailable_reason() != "", reason=bubblewrap.unavailable_reason())
+pytestmark = pytest.mark.skipif(unavailable_reason() != "", reason=unavailable_reason())
 
 KERNEL = """\
 %%cuda stencil.naive --block 32 8

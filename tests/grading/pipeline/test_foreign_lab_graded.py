@@ -16,7 +16,7 @@ from gpulab.grading.pipeline.submissions import assignment_report, grade_submiss
 from gpulab.grading.pipeline.verdict_store import load_judged
 from gpulab.grading.release.assignments import release
 from gpulab.grading.reports.html_report import report_html
-from gpulab.grading.sandbox.bubblewrap import unavailable_reason
+from gpulab.grading.sandbox.mechanisms import unavailable_reason
 from tests.foreign_problems import PROBLEMS, TILED, TRANSPOSE, write_problems
 from tests.grading.conftest import UNSANDBOXED, make_course, nbgrader_cell
 from tests.grading.small_class import cells_of, submit
@@ -114,7 +114,7 @@ def test_declaration_that_fails_costs_no_points_and_is_the_error_of_the_verdict(
     assert load_judged(course, "tiny", "right").scores == {}
 
 
-@pytest.mark.skipif(bool(unavailable_reason()), reason="needs bubblewrap")
+@pytest.mark.skipif(bool(unavailable_reason()), reason="needs a sandbox")
 def test_declaration_in_the_sandbox_cannot_be_changed(graded: Course) -> None:
     change = "open('problem.py', 'a').write('#')"
     submit_kernels(graded, "writer", TRANSPOSE, TILED, note=change)

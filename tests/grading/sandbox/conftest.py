@@ -1,16 +1,20 @@
-"""Programs in a sandbox, in each of the two ways in which bubblewrap isolates them."""
+"""Programs in a sandbox, by each mechanism that this machine permits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gpulab.grading.sandbox import bubblewrap
+from gpulab.grading.sandbox.mechanisms import VARIABLE, Mechanism, mechanisms, trial_error
 from gpulab.grading.sandbox.sandboxed_process import SandboxedProcess
+
+NAMES = ("bubblewrap-as-user", "bubblewrap", "landlock-as-user", "landlock")
+trial_error = cache(trial_error)
 
 
 @dataclass(frozen=True)
@@ -26,16 +30,19 @@ class Ended:
 Runner = Callable[..., Ended]
 
 
-@pytest.fixture(params=["user of its own", "user namespace"])
-def isolation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Select how the sandbox is isolated; root can use both ways."""
-    if reason := bubblewrap.unavailable_reason():
-        pytest.skip(reason)
-    if request.param == "user namespace":
-        monkeypatch.setattr(bubblewrap, "is_privileged", lambda: False)
-    elif not bubblewrap.is_privileged():
-        pytest.skip("only root can change to another user")
-    return str(request.param)
+@pytest.fixture(params=NAMES)
+def mechanism(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mechanism:
+    """Select a mechanism of this machine."""
+    # The system's bubblewrap comes before the one of a package.
+    selected = next(
+        (each for each in mechanisms() if each.name.removeprefix("bundled-") == request.param), None
+    )
+    if selected is None:
+        pytest.skip(f"this machine has no {request.param}")
+    if error := trial_error(selected):
+        pytest.skip(f"{request.param} does not start: {error}")
+    monkeypatch.setenv(VARIABLE, selected.name)
+    return selected
 
 
 @pytest.fixture
@@ -46,7 +53,7 @@ def submission(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(isolation: str, submission: Path) -> Runner:
+def run(mechanism: Mechanism, submission: Path) -> Runner:
     """Run a Python command in a sandbox to its end."""
 
     def run_command(code: str, *arguments: str, read_only: Sequence[Path] = (), **options: Any) -> Ended:

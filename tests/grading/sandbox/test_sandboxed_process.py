@@ -8,9 +8,11 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gpulab.grading.sandbox.mechanisms import VARIABLE, Mechanism
 from gpulab.grading.sandbox.resource_limits import ResourceLimits
 from gpulab.grading.sandbox.sandboxed_process import SandboxedProcess, descendants, usage_of
 from tests.grading.sandbox.conftest import Runner
@@ -21,8 +23,8 @@ LIMITS = ResourceLimits(wall_s=30.0)
 
 
 @pytest.fixture
-def limits_processes(isolation: str) -> None:
-    if isolation == "user namespace" and os.geteuid() == 0:
+def limits_processes(mechanism: Mechanism) -> None:
+    if not mechanism.name.endswith("as-user") and os.geteuid() == 0:
         pytest.skip("Linux does not limit the processes of root, in a user namespace neither")
 
 
@@ -82,11 +84,46 @@ def test_size_of_a_file_is_limited(run: Runner) -> None:
     assert ended.returncode == 1
 
 
-@pytest.mark.parametrize("folder", ["/submission", "/tmp", "/dev/shm"])
-def test_size_of_all_files_is_limited(run: Runner, folder: str) -> None:
-    code = f"for n in range(9): open(f'{folder}/{{n}}', 'wb').write(bytes(1 << 20))"
-    ended = run(code, limits=replace(LIMITS, scratch_bytes=4 << 20))
-    assert "No space left" in ended.errors
+WRITE_FILES = """
+import os, sys, time
+folder = os.path.expandvars(sys.argv[1])
+for number in range(9):
+    open(f"{folder}/{number}", "wb").write(bytes(1 << 20))
+    time.sleep(0.1)
+print("written")
+"""
+
+
+@pytest.mark.parametrize("folder", [".", "$TMPDIR", "/tmp", "/dev/shm"])
+def test_size_of_all_files_is_limited(run: Runner, mechanism: Mechanism, folder: str) -> None:
+    ended = run(WRITE_FILES, folder, limits=replace(LIMITS, scratch_bytes=4 << 20))
+    assert "written" not in ended.output
+    if mechanism.namespaces:
+        assert "No space left" in ended.errors
+    elif folder.startswith("/"):
+        assert "PermissionError" in ended.errors
+    else:
+        assert ended.stopped_by == "it wrote more than 4 MiB of files"
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        "for number in range(100_000): open(str(number), 'w').close()",
+        "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')",
+        "import os\nfor _ in range(100): os.mkdir('d' * 250); os.chdir('d' * 250)",
+        "import os; os.mkdir('d', 0o300); open('d/file', 'w').close()",
+    ],
+    ids=["many files", "deep", "long", "unreadable"],
+)
+def test_nothing_of_the_files_remains(run: Runner, tmp_path: Path, monkeypatch: Any, fill: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    outside.chmod(0o711)
+    monkeypatch.setattr("tempfile.tempdir", str(outside))
+    monkeypatch.setenv("TMPDIR", str(outside))
+    run(f"{fill}\nimport time; time.sleep(0.5)", limits=replace(LIMITS, scratch_bytes=64 << 20))
+    assert list(outside.iterdir()) == []
 
 
 def test_flood_of_output_is_limited(run: Runner) -> None:
@@ -102,57 +139,69 @@ def test_flood_of_errors_is_limited(run: Runner) -> None:
     assert len(ended.errors) <= 10_000
 
 
-def test_background_processes_end_with_the_program(isolation: str, submission: Path) -> None:
-    code = (
-        "import os, subprocess, sys, time\n"
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)\n"
-        "if os.fork() == 0:\n"
-        "    os.setsid()\n"
-        "    if os.fork() == 0: time.sleep(60)\n"
-        "    os._exit(0)\n"
-        "print('started', flush=True); sys.stdin.readline()"
-    )
-    with SandboxedProcess(["-c", code], folder=submission) as process:
+STAY = """
+import os, subprocess, sys, time
+def tries(function, *arguments, **options):
+    try: function(*arguments, **options)
+    except (OSError, subprocess.SubprocessError): pass
+sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+tries(subprocess.Popen, sleep, start_new_session=True)
+tries(subprocess.Popen, sleep, process_group=0)
+subprocess.Popen(sleep)
+if os.fork() == 0:
+    tries(os.setsid)
+    tries(os.setpgid, 0, 0)
+    if os.fork() == 0: time.sleep(60)
+    os._exit(0)
+os.wait3(0)
+print("started", flush=True); sys.stdin.readline()
+"""
+
+
+def test_background_processes_end_with_the_program(mechanism: Mechanism, submission: Path) -> None:
+    with SandboxedProcess(["-c", STAY], folder=submission) as process:
         assert process.readline(30) == b"started\n"
         pids = [int(path.name) for path in descendants(process.pid)]
-        assert len(pids) >= 5  # two of bubblewrap, the program, and two that it left running
+        assert len(pids) >= 4  # the sandbox's own, the program, and two that it left running
         process.write(b"\n")
         process.read()
         wait_until_ended(pids)
+        assert process.returncode == 0
 
 
-def test_all_processes_end_when_the_grader_closes_the_sandbox(isolation: str, submission: Path) -> None:
+def test_all_processes_end_when_the_grader_closes_the_sandbox(mechanism: Mechanism, submission: Path) -> None:
     code = "import os, time\nfor _ in range(3): os.fork()\nprint('x', flush=True); time.sleep(60)"
     with SandboxedProcess(["-c", code], folder=submission) as process:
         for _ in range(8):
             process.readline(30)
         pids = [int(path.name) for path in descendants(process.pid)]
-    assert len(pids) == 10
+    assert len(pids) == 8 + (2 if mechanism.namespaces else 1)
     wait_until_ended(pids)
 
 
-def test_sandbox_ends_when_the_grader_is_killed(isolation: str, submission: Path) -> None:
-    code = (
+@pytest.mark.parametrize("code", [STAY, "import time; print('started', flush=True); time.sleep(60)"])
+def test_sandbox_ends_when_the_grader_is_killed(mechanism: Mechanism, submission: Path, code: str) -> None:
+    grade = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from gpulab.grading.sandbox import bubblewrap\n"
         "from gpulab.grading.sandbox.sandboxed_process import SandboxedProcess, descendants\n"
-        "if sys.argv[2] == 'user namespace': bubblewrap.is_privileged = lambda: False\n"
-        "process = SandboxedProcess(['-c', 'print(1, flush=True); import time; time.sleep(60)'],\n"
-        "                           folder=Path(sys.argv[1]))\n"
+        "process = SandboxedProcess(['-c', sys.argv[2]], folder=Path(sys.argv[1]))\n"
         "process.readline(30)\n"
         "print(*(path.name for path in descendants(process.pid)), flush=True)\n"
         "time.sleep(60)"
     )
     grader = subprocess.Popen(
-        [sys.executable, "-c", code, str(submission), isolation], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", grade, str(submission), code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, VARIABLE: mechanism.name},
     )
     assert grader.stdout is not None
     pids = list(map(int, grader.stdout.readline().split()))
     grader.kill()
     grader.wait()
     grader.stdout.close()
-    assert len(pids) == 3
+    assert len(pids) >= 2
     wait_until_ended(pids)
 
 

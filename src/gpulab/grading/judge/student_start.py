@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpulab.grading.judge.records import JudgeTask
-from gpulab.grading.sandbox.bubblewrap import package_folder
 from gpulab.grading.sandbox.resource_limits import ONE_THREAD, ResourceLimits
 from gpulab.grading.sandbox.sandboxed_process import LimitedProcess, SandboxedProcess
+from gpulab.grading.sandbox.sandboxed_program import package_folder
 
 __all__ = ["student_starter"]
 

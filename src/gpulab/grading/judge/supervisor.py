@@ -25,6 +25,7 @@ from gpulab.grading.judge.records import (
     not_run_output,
 )
 from gpulab.grading.judge.student_client import StudentProcessFailed
+from gpulab.grading.sandbox.mechanisms import VARIABLE, chosen_mechanism
 
 __all__ = ["JudgingStopped", "judge", "messages"]
 
@@ -83,6 +84,9 @@ def judge(
     has an `error`.
     """
     start = time.monotonic()
+    environment = dict(environment or {})
+    if task.sandboxed:  # chosen by trying once, and not in each judge process
+        environment[VARIABLE] = chosen_mechanism().name
     verdict = JudgedSubmission(task.student, task.assignment, task.plan.name)
     cells: dict[str, JudgedCell] = {}
     kernels: dict[str, KernelInspection] = {}

@@ -17,7 +17,7 @@ from gpulab.grading.release.rubric import read_rubric
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.html_report import feedback_links
 from gpulab.grading.reports.known_kernels import known_kernels
-from gpulab.grading.sandbox.bubblewrap import unavailable_reason
+from gpulab.grading.sandbox.mechanisms import unavailable_reason
 from gpulab.views.terminal import Bar, say
 
 __all__ = ["assignment_report", "grade_submissions", "report_path"]

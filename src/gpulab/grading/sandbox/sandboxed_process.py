@@ -14,17 +14,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self
 
-from gpulab.grading.sandbox import bubblewrap
+from gpulab.grading.sandbox.guardian import FILES_LIMIT_EXIT
+from gpulab.grading.sandbox.mechanisms import chosen_mechanism
 from gpulab.grading.sandbox.resource_limits import ResourceLimits
+from gpulab.grading.sandbox.sandboxed_program import SandboxedProgram
 
 __all__ = ["LimitedProcess", "SandboxedProcess", "Usage", "usage_of"]
 
 WATCH_INTERVAL_S = 0.1
 READ_BYTES = 1 << 16
 WRITE_LIMIT_S = 30.0  # longest time in which a process reads nothing of what is written to it
-CPU_LIMIT_EXIT = 128 + 24  # exit code of bubblewrap if SIGXCPU ended the first process
+CPU_LIMIT_EXIT = 128 + 24  # exit code of a sandbox if SIGXCPU ended the program
 ERROR_BYTES = 10_000  # bytes at the end of the standard error output that are kept
 
 
@@ -103,7 +105,7 @@ class LimitedProcess:
 
     @property
     def pid(self) -> int:
-        """The process ID of bubblewrap, outside the sandbox."""
+        """The process ID of the first process, outside the sandbox."""
         return self._process.pid
 
     @property
@@ -116,6 +118,8 @@ class LimitedProcess:
         """The limit that was exceeded, as text for a report, or ""."""
         if not self._stopped_by and self.returncode == CPU_LIMIT_EXIT:
             return self._cpu_limit()
+        if not self._stopped_by and self.returncode == FILES_LIMIT_EXIT:
+            return f"it wrote more than {self.limits.scratch_bytes >> 20} MiB of files"
         return self._stopped_by
 
     def write(self, data: bytes) -> None:
@@ -174,7 +178,10 @@ class LimitedProcess:
         self._stopped_by = self._stopped_by or reason
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                self._end()
+
+    def _end(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """End the sandbox and close its pipes."""
@@ -221,7 +228,7 @@ class LimitedProcess:
     def _exceeded(self) -> str:
         """Return the limit that the sandbox exceeds, as text, or ""."""
         limits = self.limits
-        most_tasks = limits.processes + 2  # bubblewrap's own two processes are not limited
+        most_tasks = limits.processes + 2  # those of the sandbox itself are not limited
         usage = usage_of(self._process.pid, most_tasks)
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
@@ -242,27 +249,17 @@ class SandboxedProcess(LimitedProcess):
 
     Parameters
     ----------
-    argv : sequence of str
-        ``["-m", MODULE, ...]`` or ``["-c", COMMAND, ...]``.
-    folder : Path
-        Its entries appear in `/submission`; see `bubblewrap.command` for this and the other parameters.
+    argv, folder, **options
+        Those of `SandboxedProgram`.
     """
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        folder: Path,
-        read_only: Sequence[Path] = (),
-        limits: ResourceLimits | None = None,
-        environment: Mapping[str, str] | None = None,
-        gpu: bool = False,
-    ) -> None:
-        limits = limits or ResourceLimits()
-        command = bubblewrap.command(
-            argv, folder=folder, read_only=read_only, limits=limits, environment=environment, gpu=gpu
-        )
-        super().__init__(command, limits=limits)
+    def __init__(self, argv: Sequence[str], folder: Path, **options: Any) -> None:
+        program = SandboxedProgram(argv, folder, **options)
+        super().__init__(chosen_mechanism().command(program), limits=program.limits)
+
+    def _end(self) -> None:
+        # The first process ends the others: by the end of their namespace, or as `guardian.py` does.
+        os.kill(self._process.pid, signal.SIGTERM)
 
 
 def usage_of(pid: int, most_tasks: float = math.inf) -> Usage:
