@@ -20,7 +20,7 @@ def items():
 
 
 def test_diagnose_reports_every_component(items):
-    names = "Python NVRTC Headers llvmlite Driver GPUs CuPy Counters Device Memory Jupyter nbgrader"
+    names = "Python NVRTC Headers llvmlite Driver GPUs CuPy Counters Device Memory Jupyter nbgrader Sandbox"
     assert list(items) == names.split()
 
 

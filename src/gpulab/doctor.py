@@ -74,6 +74,7 @@ def diagnose() -> list[Item]:
         ("Memory", _memory, "free memory, or use smaller sizes"),
         ("Jupyter", _jupyter, 'pip install "gpulab[lab]"'),
         ("nbgrader", _nbgrader, 'pip install "gpulab[lab]" (needed only by instructors)'),
+        ("Sandbox", _sandbox, "see the reason (needed only by instructors)"),
     ]
     items = []
     for name, check, remedy in checks:
@@ -203,6 +204,15 @@ def _jupyter() -> _Result:
 
 def _nbgrader() -> _Result:
     return _packages("nbgrader")
+
+
+def _sandbox() -> _Result:
+    """Start a student's program in the sandbox that `gpulab grade` would use."""
+    from gpulab.grading.sandbox.mechanisms import chosen_mechanism, unavailable_reason
+
+    if reason := unavailable_reason():
+        return False, reason
+    return True, chosen_mechanism().about
 
 
 def _packages(*names: str) -> _Result:
