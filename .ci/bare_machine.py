@@ -4,8 +4,8 @@
     sudo .ci/bare_machine.py                 # make demo as root and as a user, in every state
     sudo .ci/bare_machine.py --lab --test    # also make lab and make test, where namespaces are allowed
 
-The Debian system is made with debootstrap in --root (default: a folder that is removed at the end) and has python3,
-python3-venv and make. It gets a clone of this repository's last commit.
+The Debian system is made with debootstrap in --root (default: a folder that is removed at the end) and has
+python3, python3-venv and make. It gets clones of this repository's last commit.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ USER = 1000
 CLONES = {"root": "srv/gpulab", "user": "home/student/gpulab"}
 # The capabilities of Docker's containers.
 DOCKER = (
-    "chown dac_override fsetid fowner mknod net_raw setgid setuid setfcap setpcap net_bind_service sys_chroot kill "
-    "audit_write"
+    "chown dac_override fsetid fowner mknod net_raw setgid setuid setfcap setpcap net_bind_service sys_chroot "
+    "kill audit_write"
 )
 # The masked files of Docker's containers. One is enough for the kernel to refuse another /proc.
 MASKED = ("keys", "timer_list", "kcore", "interrupts")
 
-# Starts a command with a filter of system calls. The first argument: `namespaces` refuses what Docker's filter
-# refuses to processes without CAP_SYS_ADMIN; `all` refuses Landlock, too, as Docker did before version 23.
+# Starts a command with a filter of system calls. The first argument: `namespaces` refuses what Docker's
+# filter refuses to processes without CAP_SYS_ADMIN; `all` refuses Landlock, too, as Docker before version 23.
 FILTER = """
 import ctypes, os, struct, sys
 refused = [155, 165, 166, 248, 249, 250, 272, 308] + [444, 445, 446] * (sys.argv[1] == "all")
 program = [(0x20, 0, 0, 0), (0x15, 0, 1, 435), (6, 0, 0, 0x50026)]  # clone3: ENOSYS
 for number in refused: program += [(0x15, 0, 1, number), (6, 0, 0, 0x50001)]
-program += [(0x15, 0, 3, 56), (0x20, 0, 0, 16), (0x45, 0, 1, 0x7e020000), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)]
+program += [(0x15, 0, 3, 56), (0x20, 0, 0, 16), (0x45, 0, 1, 0x7e020000), (6, 0, 0, 0x50001)]  # clone
+program += [(6, 0, 0, 0x7fff0000)]
 code = b"".join(struct.pack("=HBBI", *i) for i in program)
 text = ctypes.create_string_buffer(code, len(code))
 libc = ctypes.CDLL(None, use_errno=True)
@@ -53,12 +54,12 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 @dataclass(frozen=True)
 class State:
-    """A state of a machine: the system calls that a filter refuses, a masked /proc, and root's capabilities."""
+    """A state of a machine."""
 
     name: str
-    refused: str = ""
-    masked: bool = False
-    capabilities: str = ""
+    refused: str = ""  # the first argument of FILTER
+    masked: bool = False  # some files of /proc are covered
+    capabilities: str = ""  # of root; all by default
     users: tuple[str, ...] = ("root", "user")
     refuses: bool = False  # no sandbox is possible: the command must name a cure
 
@@ -75,12 +76,13 @@ STATES = (
 LAB = """
 import subprocess, sys, time, urllib.request
 from pathlib import Path
+page = "http://127.0.0.1:8931/api/contents/03_puzzles/puzzles.ipynb"
 options = "--no-browser --ServerApp.port=8931 --IdentityProvider.token="
 server = subprocess.Popen(["make", "lab", "LAB=03_puzzles", f"ARGS={options}"])
 try:
     for _ in range(240):
         time.sleep(0.5)
-        try: urllib.request.urlopen("http://127.0.0.1:8931/api/contents/03_puzzles/puzzles.ipynb", timeout=5); break
+        try: urllib.request.urlopen(page, timeout=5); break
         except OSError: assert server.poll() is None, "make lab ended"
     else: sys.exit("make lab did not answer within 120 s")
     assert "BEGIN SOLUTION" not in Path("my-labs/03_puzzles/puzzles.ipynb").read_text()
@@ -124,6 +126,7 @@ def main() -> int:
 
 
 def first_mirror() -> str:
+    """Return the address of this machine's first package source."""
     command = ["apt-get", "indextargets", "--format", "$(REPO_URI)"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
     return (listed.stdout.splitlines() or [""])[0]
@@ -166,12 +169,12 @@ def try_state(root: Path, state: State, user: str) -> bool:
 
 
 def report(name: str, user: str, sandbox: str, result: tuple[int, str, float], *, refuses: bool) -> bool:
+    """Print a row of the table; return True if the command did what it should."""
     code, text, seconds = result
     last = (text.strip().splitlines() or [""])[-1]
     good = (code != 0 and "seccomp=unconfined" in text and "Traceback" not in text) if refuses else code == 0
-    print(
-        f"{'ok ' if good else 'BAD'} | {name} | {user} | {' '.join(sandbox.split())} | exit {code}, {seconds:.0f} s"
-    )
+    outcome = "ok " if good else "BAD"
+    print(f"{outcome} | {name} | {user} | {' '.join(sandbox.split())} | exit {code}, {seconds:.0f} s")
     if not good or refuses:
         print(f"      {text.strip()[-3000:] if not good else last}")
     sys.stdout.flush()

@@ -140,8 +140,8 @@ def unavailable_reason() -> str:
         mechanism = chosen_mechanism()
     except UsageError as error:
         return str(error)
-    error = trial_error(mechanism) if os.environ.get(VARIABLE) else ""
-    return _explain([(mechanism.about, error)]) if error else ""
+    failure = trial_error(mechanism) if os.environ.get(VARIABLE) else ""
+    return _explain([(mechanism.about, failure)]) if failure else ""
 
 
 def trial_error(mechanism: Mechanism) -> str:
