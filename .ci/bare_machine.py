@@ -28,8 +28,8 @@ USER = 1000
 CLONES = {"root": "srv/gpulab", "user": "home/student/gpulab"}
 # The capabilities of Docker's containers.
 DOCKER = (
-    "chown dac_override fsetid fowner mknod net_raw setgid setuid setfcap setpcap net_bind_service sys_chroot "
-    "kill audit_write"
+    "chown dac_override fsetid fowner mknod net_raw setgid setuid setfcap setpcap net_bind_service "
+    "sys_chroot kill audit_write"
 )
 # The masked files of Docker's containers. One is enough for the kernel to refuse another /proc.
 MASKED = ("keys", "timer_list", "kcore", "interrupts")
@@ -142,7 +142,7 @@ def make_system(root: Path, mirror: str) -> None:
     for name in (
         "pip.conf",
         "xdg/pip",
-        "ssl/certs",
+        "ssl/certs/ca-certificates.crt",
         "resolv.conf",
         "hosts",
     ):  # how this machine reaches packages
