@@ -165,10 +165,10 @@ def run_one_after_another(
     return [nbformat.v4.new_notebook(cells=[next(cells) for _ in part]) for part in parts]
 
 
-def release_notebook(lab: Lab, work: Path, level: int = 1) -> Path:
+def release_notebook(lab: Lab, work: Path, level: int = 2) -> Path:
     """Release a lab into `work` and return the path of the students' notebook.
 
-    level: 2 adds the files of the given kernels.
+    level: 1 leaves out the files of the given kernels.
     """
     from gpulab.grading.pipeline.course import open_course
     from gpulab.grading.release.assignments import release
