@@ -192,8 +192,7 @@ def show_counts(result: CheckResult, screen: Screen) -> None:
         step = result.count.launch.config
         has_par = bool(step.problem.variants[step.variant].par)
         counts = counts_view(result.count.report, unfolded=has_par)
-        shown = result.correct or (has_par and result.technique is not None)
-        screen.add(counts if shown else disclosure("memory traffic of each line", counts))
+        screen.add(counts if result.values_correct else disclosure("memory traffic of each line", counts))
     elif result.count_error:
         screen.add(paragraph(f"Not counted: {result.count_error}", dim=True))
 

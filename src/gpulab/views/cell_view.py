@@ -60,7 +60,7 @@ def kernel_view(cell: Cell, result: CheckResult, device: Device) -> View:
     if isinstance(cell, PlainCell) and result.kernel is not None:
         return _plain_view(cell, result.kernel, device)
     used = _resources(cell, cell.name, result.resources, device)
-    return used if result.correct and not result.score else disclosure("registers and occupancy", used)
+    return used if result.values_correct and not result.score else disclosure("registers and occupancy", used)
 
 
 def _resources(cell: Cell, name: str, resources: Resources, device: Device) -> View:
