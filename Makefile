@@ -7,9 +7,6 @@ BIN := $(VENV)/bin
 PYTHON ?=
 PYTHONS := python3 python3.13 python3.12 python3.11 python3.14 python
 
-# The labs without solutions, which `gpulab release` writes.
-RELEASED := grading/work/release
-
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo lab test test-fast test-grading test-gpu fuzz check format bench clean
@@ -22,13 +19,8 @@ help: ## this list
 demo: $(VENV)/.lab ## release the lab, grade the sample class, print gradebook and speed-ups
 	@$(BIN)/gpulab demo
 
-# A released lab is copied once to my-labs/, where no later release writes over what was typed.
 lab: $(VENV)/.lab ## open the labs in JupyterLab, on localhost; LAB=03_puzzles opens that one
-	@[ -d $(RELEASED) ] || $(BIN)/gpulab release
-	@mkdir -p my-labs
-	@for lab in $(RELEASED)/*/; do \
-		[ -d "my-labs/$$(basename "$$lab")" ] || cp -R "$${lab%/}" my-labs/; \
-	done
+	@$(BIN)/gpulab start $(LAB)
 	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 \
 		$(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir=my-labs $(ARGS) \
 		"$$(ls my-labs/$(or $(LAB),*)/*.ipynb | head -n 1)"

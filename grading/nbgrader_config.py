@@ -25,7 +25,7 @@ from gpulab.grading.pipeline.verdict_preprocessors import (
     RefuseAutograde,
     SaveJudgedScores,
 )
-from gpulab.grading.release.preprocessors import ClearKernelSolutions, RestoreCells
+from gpulab.grading.release.preprocessors import ClearKernelSolutions, ContinueAfterErrors, RestoreCells
 from gpulab.grading.reports.feedback_page import FeedbackExporter, SummarizeFeedback
 
 c = get_config()
@@ -48,12 +48,14 @@ c.CourseDirectory.db_url = f"sqlite:///{root / work / 'gradebook.db'}"
 c.ZipCollectApp.downloaded_directory = str(work / "downloaded")
 c.FileNameCollectorPlugin.named_regexp = r".*/(?P<student_id>[^./][^/]*)_(?P<file_id>[^/_]+)\.ipynb"
 
-# The stock order of nbgrader 0.9, with ClearKernelSolutions in place of ClearSolutions.
+# The stock order of nbgrader 0.9, with ClearKernelSolutions in place of ClearSolutions, and
+# with ContinueAfterErrors, for "Run All".
 c.GenerateAssignment.preprocessors = [
     IncludeHeaderFooter,
     InstantiateTests,
     LockCells,
     ClearKernelSolutions,
+    ContinueAfterErrors,
     ClearOutput,
     CheckCellMetadata,
     ComputeChecksums,

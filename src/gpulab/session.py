@@ -21,10 +21,12 @@ __all__ = [
     "correct_kernel",
     "forget",
     "found_incorrect",
+    "found_unfinished",
     "keep_cell",
     "kernel",
     "kernel_names",
     "mark_incorrect",
+    "mark_unfinished",
     "reference_of",
     "set_reference",
 ]
@@ -34,7 +36,8 @@ _CELLS: dict[str, Cell] = {}
 _COMPILERS: dict[str, Callable[[], Kernel]] = {}  # for kernels that are compiled when they are first used
 
 _REFERENCES: dict[str, KernelCell] = {}  # the lab's own solutions, by name; only the grader has them
-_INCORRECT: set[str] = set()  # names of kernels whose last check failed
+_INCORRECT: set[str] = set()  # names of kernels whose last check found wrong values or a fault
+_UNFINISHED: set[str] = set()  # names of kernels with right values that miss a requirement of their step
 
 
 def keep_cell(
@@ -48,7 +51,7 @@ def keep_cell(
     _CELLS.pop(executed.name, None)  # the cells are in the order of their last runs
     _CELLS[executed.name] = executed
     _COMPILERS.pop(executed.name, None)
-    _INCORRECT.discard(executed.name)
+    _forget_check(executed.name)
     if compiler is not None:
         _COMPILERS[executed.name] = compiler
     if compiled is None:
@@ -61,7 +64,12 @@ def forget(name: str) -> None:
     """Remove the cell of this name and its kernel, if there are any."""
     for stored in (_CELLS, _KERNELS, _COMPILERS):
         stored.pop(name, None)
-    _INCORRECT.discard(name)
+    _forget_check(name)
+
+
+def _forget_check(name: str) -> None:
+    for names in (_INCORRECT, _UNFINISHED):
+        names.discard(name)
 
 
 def clear() -> None:
@@ -70,6 +78,7 @@ def clear() -> None:
     _KERNELS.clear()
     _COMPILERS.clear()
     _INCORRECT.clear()
+    _UNFINISHED.clear()
 
 
 def chosen_problem(name: str = "") -> Problem:
@@ -105,17 +114,30 @@ def reference_of(name: str) -> KernelCell | None:
 
 
 def mark_incorrect(name: str) -> None:
-    """Record that the check of a kernel failed; the next run of its cell removes the record."""
+    """Record that a kernel is not correct; the next run of its cell removes the record."""
     _INCORRECT.add(name)
 
 
 def found_incorrect(name: str) -> bool:
-    """Return True if the last check of a kernel failed."""
+    """Return True if the last check of a kernel found wrong values, a fault or a race."""
     return name in _INCORRECT
 
 
+def mark_unfinished(name: str) -> None:
+    """Record that a correct kernel misses a requirement; the next run of its cell removes the record."""
+    _UNFINISHED.add(name)
+
+
+def found_unfinished(name: str) -> bool:
+    """Return True if a kernel was correct in its last check, except for a requirement of its step."""
+    return name in _UNFINISHED
+
+
 def correct_kernel(problem: Problem, variant: str) -> tuple[Kernel, KernelCell] | None:
-    """Return the session's kernel of a variant and its cell; None if there is none, or its check failed."""
+    """Return the session's kernel of a variant and its cell; None if there is none, or it is not correct.
+
+    A kernel with right values that misses a requirement of its step is correct here.
+    """
     name = f"{problem.name}.{variant}"
     executed = _CELLS.get(name)
     if executed is None or name not in kernel_names() or found_incorrect(name):

@@ -227,6 +227,16 @@ def test_run_continues_after_a_wrong_cell_and_exits_1(on: Any, cu: Any, capsys: 
     assert "stencil.opt_1" in out
 
 
+def test_right_values_without_a_requirement_are_not_called_wrong(cu: Any, capsys: Any) -> None:
+    naive = Path(__file__).parents[1] / "kernels" / "stencil" / "right" / "naive_early_return.cu"
+    path = cu(naive.read_text(encoding="utf-8").replace("naive", "opt_1"))
+    assert main(["run", path, "--device", "sim", "--size", "64"]) == 1
+    out = capsys.readouterr().out
+    assert "a requirement is not satisfied" in out
+    assert "wrong" not in out
+    assert "speed-up" in out
+
+
 @pytest.fixture
 def installed_without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that makes `diagnose` find everything except the given items."""

@@ -22,6 +22,7 @@ pytest.importorskip("nbgrader", reason="the labs are nbgrader notebooks")
 from nbclient import NotebookClient
 from nbgrader.nbgraderformat.v3 import MetadataValidatorV3
 from nbgrader.preprocessors import CheckCellMetadata
+from nbgrader.utils import determine_grade
 
 __all__ = [
     "REPOSITORY",
@@ -165,10 +166,10 @@ def run_one_after_another(
     return [nbformat.v4.new_notebook(cells=[next(cells) for _ in part]) for part in parts]
 
 
-def release_notebook(lab: Lab, work: Path, level: int = 1) -> Path:
+def release_notebook(lab: Lab, work: Path, level: int = 2) -> Path:
     """Release a lab into `work` and return the path of the students' notebook.
 
-    level: 2 adds the files of the given kernels.
+    level: 1 leaves out the files of the given kernels.
     """
     from gpulab.grading.pipeline.course import open_course
     from gpulab.grading.release.assignments import release
@@ -290,7 +291,7 @@ class RooflineTests:
 
 
 class ReleasedNotebookTests:
-    """Requirements of the students' notebook: all figures, no solutions, and stubs that raise."""
+    """Requirements of the students' notebook: all figures, no solutions, and tests that fail on stubs."""
 
     def test_release_contains_all_figures_and_nothing_that_students_must_write(
         self, lab: Lab, released: Path
@@ -330,11 +331,20 @@ class ReleasedNotebookTests:
     def test_stub_is_not_compiled_and_named_with_its_lines(self, unsolved: NotebookNode) -> None:
         for name, cell in kernel_cells(unsolved).items():
             if nbgrader_metadata(cell).get("solution"):
-                (error,) = errors(cell)
-                assert error.ename == "KernelNotWritten", name
+                assert not errors(cell), name
+                (text,) = [output.data["text/plain"] for output in cell.outputs]
                 lines = [n for n, line in enumerate(cell.source.splitlines(), 1) if "#error" in line]
-                assert f"{name} is not written yet" in error.evalue, name
-                assert re.findall(r"\d+", error.evalue.partition("#error")[2]) == list(map(str, lines)), name
+                assert f"{name} is not written yet" in text, name
+                assert re.findall(r"\d+", text.partition("#error")[2]) == list(map(str, lines)), name
+
+    def test_run_all_reaches_the_last_cell(self, unsolved: NotebookNode) -> None:
+        assert all(cell.execution_count for cell in unsolved.cells if cell.cell_type == "code")
+
+    def test_automatic_test_cells_fail_before_the_answer(self, unsolved: NotebookNode) -> None:
+        for cell in unsolved.cells:
+            data = nbgrader_metadata(cell)
+            if cell.cell_type == "code" and data.get("grade") and not data["solution"]:
+                assert determine_grade(cell)[0] == 0, cell.id
 
     def test_rooflines_name_the_kernels_that_are_missing(self, unsolved: NotebookNode) -> None:
         stubs = {

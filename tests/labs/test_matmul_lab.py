@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
+from pathlib import Path
 
 import pytest
 from nbformat import NotebookNode
@@ -37,6 +38,7 @@ from tests.labs.lab import (
 LAB = Lab("02_matmul", "matmul")
 GRADED = ("K1", "K2", "K2u", "K3", "K4", "K5", "K6")
 CHOSEN = ("K34", "K4g")  # one of the two is graded
+IDS = tuple(map(str.lower, CHOSEN))
 WRITTEN = ("Ks", *GRADED, *CHOSEN)
 HEADERS = [
     "%%cuda matmul.K1 --block 64",
@@ -92,10 +94,20 @@ def wrong_answers() -> list[NotebookNode]:
     return [*cells, source["occupancy-limits"], prediction, source["occupancy-test"]]
 
 
+def choices(stubs: NotebookNode) -> list[list[NotebookNode]]:
+    """Return, for each kernel to choose, the cells of both and their test, with the other one unwritten."""
+    parts = []
+    for chosen in CHOSEN:
+        cells = deepcopy(by_id(stubs))
+        kernels = [by_id(read(LAB.notebook))[name] if name == chosen.lower() else cells[name] for name in IDS]
+        parts.append([*kernels, cells["choose-test"]])
+    return parts
+
+
 @pytest.fixture(scope="module")
-def one_session(tmp_path_factory: pytest.TempPathFactory) -> list[NotebookNode]:
-    """The Python cells as after a restart, and then the wrong answers, in one session."""
-    parts = [cells_after_a_restart(), wrong_answers()]
+def one_session(released: Path, tmp_path_factory: pytest.TempPathFactory) -> list[NotebookNode]:
+    """The Python cells as after a restart, then the wrong answers and the choices, in one session."""
+    parts = [cells_after_a_restart(), wrong_answers(), *choices(read(released))]
     return run_one_after_another(read(LAB.notebook), parts, tmp_path_factory.mktemp("session"))
 
 
@@ -254,3 +266,10 @@ class TestWrongAnswers:
 
     def test_partly_right_prediction_gives_partial_points(self, answered: NotebookNode) -> None:
         assert value_of(answered.cells[-1]) == 2
+
+
+@pytest.mark.parametrize("number", range(len(CHOSEN)), ids=CHOSEN)
+def test_choice_of_one_kernel_raises_nothing(one_session: list[NotebookNode], number: int) -> None:
+    cells = one_session[2 + number].cells
+    assert not [error for cell in cells for error in errors(cell)]
+    assert "✓" in output_text(cells[-1])

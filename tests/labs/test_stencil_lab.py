@@ -32,7 +32,7 @@ from tests.labs.lab import (
 )
 from tests.labs.stencil_cases import FAULTY, REPAIRED
 
-LAB = Lab("01_stencil", "stencil", programs=("copy.cu",))
+LAB = Lab("01_stencil", "stencil", programs=("copy.cu", "opt_1.cu"))
 VARIANTS = ("naive", "opt_1", "opt_2", "opt_3", "opt_4")
 OPTIMIZATIONS = VARIANTS[1:]
 CASES = ("case_1", "case_2", "case_3")
@@ -59,7 +59,7 @@ def code_of(text: str) -> list[str]:
 @pytest.fixture(scope="module")
 def level_2(source: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> NotebookNode:
     """The students' notebook at level 2 with opt_1 unchanged, opt_2 and opt_3 solved, and no other cells."""
-    released = release_notebook(LAB, tmp_path_factory.mktemp("course"), level=2)
+    released = release_notebook(LAB, tmp_path_factory.mktemp("course"))
     notebook, solved = read(released), kernel_cells(source)
     ids = {"setup", "level"} | {f"opt-{n}{end}" for n in (1, 2, 3) for end in ("", "-test")}
     notebook.cells = [cell for cell in notebook.cells if cell.id in ids]
@@ -186,13 +186,13 @@ class TestReleasedNotebook(ReleasedNotebookTests):
     def test_unsolved_kernel_gives_no_points(self, unsolved: NotebookNode, variant: str) -> None:
         assert errors(by_grade_id(unsolved)[f"{variant}_test"])
 
-    def test_only_unsolved_cells_and_those_that_need_a_kernel_fail(self, unsolved: NotebookNode) -> None:
+    def test_only_test_cells_and_those_that_need_a_kernel_fail(self, unsolved: NotebookNode) -> None:
         need_a_kernel = {"host", "opt1-sweep", "opt4-sweep"}
         failed = {cell.id for cell in unsolved.cells if errors(cell)}
         kernels = ("naive", "opt-1", "opt-2", "opt-3", "opt-4", "case-1", "case-2", "case-3")
         numbers = ("idle", "tile", "waves", "case-1-answer", "case-2-answer", "case-3-answer")
         assert failed - need_a_kernel == {
-            *(f"{kernel}{end}" for kernel in kernels for end in ("", "-test")),
+            *(f"{kernel}-test" for kernel in kernels),
             *(f"{exercise}-test" for exercise in numbers),
         }
 
@@ -209,6 +209,20 @@ class TestReleasedNotebook(ReleasedNotebookTests):
 
 
 class TestLevel2:
+    def test_release_that_forbids_level_2_lacks_the_given_kernel_only(
+        self, released: Path, tmp_path: Path
+    ) -> None:
+        without = release_notebook(LAB, tmp_path, level=1).parent
+        files = [
+            {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+            for folder in (released.parent, without)
+        ]
+        assert files[0] - files[1] == {GIVEN.relative_to(LAB.folder)}
+
+    def test_text_says_when_level_2_cannot_be_chosen(self, source: NotebookNode) -> None:
+        text = by_id(source)["level-text"].source
+        assert re.search(r"no file `given/opt_1.cu`, choose level 1", text)
+
     def test_given_kernel_runs_in_place_of_the_unchanged_stub(self, level_2: NotebookNode) -> None:
         cell = kernel_cells(level_2)["stencil.opt_1"]
         assert "#error" in cell.source

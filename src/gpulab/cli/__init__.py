@@ -18,6 +18,7 @@ __all__ = ["main"]
 # Each module has `add_commands(subparsers)`. It adds the parsers of its commands and sets `run` on each:
 # a function that takes the parsed arguments and returns the exit code.
 _COMMANDS = (
+    "gpulab.cli.start",
     "gpulab.cli.doctor",
     "gpulab.cli.device_query",
     "gpulab.cli.check",

@@ -37,8 +37,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "--level",
         type=int,
         choices=(1, 2),
-        default=1,
-        help="2 adds the files of the kernels that are given at level 2; default: 1, without them",
+        default=2,
+        help="the highest level that students may choose; 1 leaves out the kernels that are given at level 2",
     )
 
     grade = add_course_command(

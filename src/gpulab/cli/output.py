@@ -48,7 +48,7 @@ def print_outcome(outcome: Outcome, device: Device) -> None:
     cell = outcome.cell
     verdicts = {
         0: "right" if isinstance(cell, KernelCell) else "compiled",
-        1: "wrong",
+        1: "a requirement is not satisfied" if outcome.values_correct else "wrong",
         2: "cannot be checked",
     }
     style = "bold green" if outcome.correct else "bold red"

@@ -138,8 +138,8 @@ def read_given(name: str, path: str | os.PathLike[str], folder: Path | None = No
         raise UsageError(f"{origin}, the given file of {name}, is not a .cu file.")
     if not file.is_file():
         raise UsageError(
-            f"{origin}, the given file of {name}, is not in {folder}. If your course offers level 2, keep "
-            "the notebook in the folder as it was handed out. Otherwise choose level 1."
+            f"{origin}, the given file of {name}, is not in {folder}. Keep the notebook in its folder, with "
+            "all files, as it was handed out. If it was handed out without this file, choose level 1."
         )
 
     (cell,) = read_cells(file)

@@ -14,6 +14,7 @@ from gpulab.errors import (
     CompileError,
     GpulabError,
     HeaderError,
+    KernelNotWritten,
     LaunchError,
     MemoryFault,
     UsageError,
@@ -110,8 +111,11 @@ class CudaMagics(Magics):
 
 
 @collection_paused()
-def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
-    """Check a cell, show the outcome, and return the result; a failure is shown and then raised."""
+def run_cell(cell: Cell, device: Device, screen: Screen) -> None:
+    """Check a cell and show the outcome; a failure is shown and then raised.
+
+    A kernel that is not written yet is no failure: "Run All" goes on, and its test cell raises.
+    """
     from gpulab.verification.check import check_cell, load_cell
 
     session.keep_cell(cell)  # before the compilation, so that an older kernel is dropped if it fails
@@ -123,6 +127,9 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         with Progress(screen, "checking") as progress:
             ahead = _TimingAhead(cell, kernel, progress)
             result = check_cell(cell, device, progress=ahead, kernel=kernel, machine_counts=_counts_wanted())
+    except KernelNotWritten as error:
+        screen.add(compile_error_view(error))
+        return
     except CompileError as error:
         screen.add(compile_error_view(error))
         mark_shown(error, compile_summary(error))
@@ -133,18 +140,19 @@ def run_cell(cell: Cell, device: Device, screen: Screen) -> CheckResult:
         mark_shown(error, first_sentence(str(error)))
         raise
 
-    if not result.correct:
+    if not result.values_correct:
         session.mark_incorrect(cell.name)
+    elif not result.correct:
+        session.mark_unfinished(cell.name)
     screen.add(verdict_section(cell, result))
     show_counts(result, screen)
     screen.add(kernel_view(cell, result, device))
-    if not result.correct:
-        raise _failure(cell, result)
-    if result.verdict is not None:
+    if result.values_correct and result.verdict is not None:
         time_cell(cell, result, device, screen, ahead.pending)
+    if not (result.correct or result.is_stage):
+        raise _failure(cell, result)
     if result.score is not None:  # Shift+Enter scrolls to the end of the output
         screen.add(score_line(result.score))
-    return result
 
 
 class _TimingAhead:
@@ -184,8 +192,7 @@ def show_counts(result: CheckResult, screen: Screen) -> None:
         step = result.count.launch.config
         has_par = bool(step.problem.variants[step.variant].par)
         counts = counts_view(result.count.report, unfolded=has_par)
-        shown = result.correct or (has_par and result.technique is not None)
-        screen.add(counts if shown else disclosure("memory traffic of each line", counts))
+        screen.add(counts if result.values_correct else disclosure("memory traffic of each line", counts))
     elif result.count_error:
         screen.add(paragraph(f"Not counted: {result.count_error}", dim=True))
 
@@ -219,7 +226,7 @@ def _failure(cell: Cell, result: CheckResult) -> GpulabError:
 def time_cell(
     cell: Cell, result: CheckResult, device: Device, screen: Screen, pending: PendingTiming | None = None
 ) -> None:
-    """Time a correct kernel and show the speed-up table of its problem.
+    """Time a kernel with correct values and show the speed-up table of its problem.
 
     pending: the modelled time of the kernel, if another process computes it.
     """
@@ -244,4 +251,5 @@ def time_cell(
         raise
     session_timings.keep_timing(problem.name, timed)
     times = session_timings.speedup_table(problem.name)
-    screen.add(disclosure("times", times) if result.score else times)
+    folded = bool(problem.variants[cell.config.variant].par)  # the stars come first
+    screen.add(disclosure("times", times) if folded else times)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.session import chosen_problem
 from gpulab.views.html import View
-from gpulab.views.tables.session_kernels import left_out
+from gpulab.views.tables.session_kernels import unfinished_kernels
 from gpulab.views.tables.speedup_view import speedup_view
 
 if TYPE_CHECKING:
@@ -75,4 +75,4 @@ def speedup_table(problem: str = "") -> View:
     chosen = chosen_problem(problem)
     table = timings(chosen.name)
     table = replace(table, baseline=baseline_timing(chosen, open_device().spec))
-    return speedup_view(table, left_out(chosen))
+    return speedup_view(table, unfinished_kernels(chosen))

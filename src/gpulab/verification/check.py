@@ -15,6 +15,7 @@ from gpulab.devices.base import Device, Kernel
 from gpulab.errors import CompileError, GpulabError, KernelNotWritten, UnsupportedInstruction, UsageError
 from gpulab.finding import Finding
 from gpulab.problems import Shape
+from gpulab.problems import problem as problem_named
 from gpulab.profiling.counts.cell_counts import CellCount, count_cell
 from gpulab.verification.counted_launch import with_counted_launch
 from gpulab.verification.par import StarScore, score_of
@@ -87,6 +88,18 @@ class CheckResult:
     count: CellCount | None = None
     count_error: str = ""
     score: StarScore | None = None
+
+    @property
+    def values_correct(self) -> bool:
+        """True if the kernel is correct, or misses nothing but a requirement of its step."""
+        return self.verdict is None or self.verdict.correct
+
+    @property
+    def is_stage(self) -> bool:
+        """True for a stage on the way to an open step: nothing is missed but a requirement."""
+        if self.verdict is None or self.correct or not self.values_correct:
+            return False
+        return problem_named(self.verdict.problem).variants[self.verdict.variant].is_open
 
     @property
     def without_device(self) -> CheckResult:
@@ -267,7 +280,8 @@ def _baseline_count(cell: KernelCell, step: str, count: CellCount, machine_count
     """
     name = f"{cell.config.problem.name}.{step}"
     baseline = session.reference_of(name) or session.cell(name)
-    if not isinstance(baseline, KernelCell) or session.found_incorrect(name):
+    failed = session.found_incorrect(name) or session.found_unfinished(name)
+    if not isinstance(baseline, KernelCell) or failed:
         return None
     try:
         baseline.config.require_size(count.launch.shape)

@@ -39,7 +39,7 @@ class Outcome:
     stopped : str
         Why the check ended early.
     timing : VariantTiming or None
-        The time of a correct kernel, if it was requested.
+        The time of a kernel with correct values, if it was requested.
     """
 
     cell: Cell
@@ -53,6 +53,10 @@ class Outcome:
     @property
     def correct(self) -> bool:
         return self.result is not None and self.result.correct
+
+    @property
+    def values_correct(self) -> bool:
+        return self.result is not None and self.result.values_correct
 
     @property
     def exit_code(self) -> int:
@@ -108,14 +112,14 @@ def outcome_of(
     timed: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Check a cell and, with `timed`, time a correct kernel; gpulab's errors become outcomes.
+    """Check a cell and, with `timed`, time a kernel with correct values; gpulab's errors become outcomes.
 
     time_at: the size to time; by default the problem's timing size.
     """
     outcome = Outcome(cell, device.name)
     try:
         result = check_cell(cell, device, shapes, progress)
-        timing = _timing(cell, result, time_at) if timed and result.correct else None
+        timing = _timing(cell, result, time_at) if timed and result.values_correct else None
     except CompileError as error:
         return replace(outcome, diagnostics=tuple(error.diagnostics))
     except (UsageError, UnsupportedInstruction) as error:

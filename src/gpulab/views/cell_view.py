@@ -43,7 +43,11 @@ def verdict_section(cell: Cell, result: CheckResult) -> View:
     shown_elsewhere = {reason for size in result.verdict.results for reason in size.reasons}
     shown_elsewhere |= {str(finding) for finding in result.findings}
     other_reasons = [reason for reason in result.reasons if reason not in shown_elsewhere]
-    verdict = verdict_view(cell.name, result.verdict, cell.source, other_reasons)
+    if result.is_stage:
+        missed = note("hint", f"A requirement of {cell.name} is not satisfied yet.", other_reasons)
+        verdict = stack(verdict_view(cell.name, result.verdict, cell.source), missed)
+    else:
+        verdict = verdict_view(cell.name, result.verdict, cell.source, other_reasons)
     score = score_view(result.score) if result.score else None
     return stack(verdict, score, warnings, printed_view(result.printed))
 
@@ -56,7 +60,7 @@ def kernel_view(cell: Cell, result: CheckResult, device: Device) -> View:
     if isinstance(cell, PlainCell) and result.kernel is not None:
         return _plain_view(cell, result.kernel, device)
     used = _resources(cell, cell.name, result.resources, device)
-    return used if result.correct and not result.score else disclosure("registers and occupancy", used)
+    return used if result.values_correct and not result.score else disclosure("registers and occupancy", used)
 
 
 def _resources(cell: Cell, name: str, resources: Resources, device: Device) -> View:

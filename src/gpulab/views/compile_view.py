@@ -9,7 +9,6 @@ from gpulab.views.html import View, card, note, paragraph, preformatted, stack
 
 __all__ = ["compile_error_view", "summary", "warnings_view"]
 
-NEXT_PART = "Replace each #error line by your code, and run the cell again."
 _MOST = 8  # messages; later ones are mostly consequences of the first
 
 
@@ -28,7 +27,7 @@ def summary(error: CompileError) -> str:
 def compile_error_view(error: CompileError) -> View:
     """Return a card with the messages in the compiler's order."""
     if isinstance(error, KernelNotWritten):
-        return note("hint", "not written yet", [NEXT_PART])
+        return note("hint", str(error))
     if not error.diagnostics:
         return note("bad", "✗ does not compile", code=str(error))
     shown = error.diagnostics[:_MOST]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,12 @@ class Written:
 
     __name__ = "loops"
 
-    def __init__(self, *lines: str) -> None:
+    def __init__(self, *lines: str, before: str = "") -> None:
         body = "".join(f"\n    {line}" for line in lines)
-        self.text = f"def loops(a, b, c, n, m, p):{body}\n"
+        self.text = f"{before}def loops(a, b, c, n, m, p):{body}\n"
 
     def compiled(self) -> Loops:
-        names: dict[str, Any] = {"prange": range}
+        names: dict[str, Any] = {"prange": range, "np": np, "numba": SimpleNamespace(prange=range)}
         exec(self.text, names)
         return names["loops"]  # type: ignore[no-any-return]
 
@@ -39,9 +40,9 @@ class Written:
         raise AssertionError("the compiled function runs")
 
 
-def nest(*loops: str, update: str = UPDATE) -> Written:
+def nest(*loops: str, update: str = UPDATE, before: str = "") -> Written:
     lines = [f"{'    ' * depth}for {loop}:" for depth, loop in enumerate(loops)]
-    return Written(*lines, "    " * len(loops) + update)
+    return Written(*lines, "    " * len(loops) + update, before=before)
 
 
 STRIPS, LANES = "is_ in range(0, n, 32)", "i in range(is_, min(is_ + 32, n))"
@@ -226,3 +227,104 @@ def test_text_of_a_notebook_cell_has_its_constants_and_lines() -> None:
 def test_order_may_be_written_with_division_and_int() -> None:
     loops = nest("s in range(int(n / 32) + 1)", "i in range(32 * s, min(32 * s + 32, n))", J, K)
     assert require_loops("loops", loops, order="is i j k", points=2) is None
+
+
+PJ, I = "j in prange(m)", "i in range(n)"
+TO_4 = "range(4 * t, min(4 * t + 4, {}))"  # a piece of four values
+AXPY = """
+def axpy(a, b, factor, to, start, n):
+    for i in range(n):
+        a[to + i] += factor * b[start + i]
+"""
+CALL = "axpy(a, b, c[k + p * j], n * j, n * k, n)"
+
+
+def hoisted(j: str) -> Written:
+    update = (
+        f"factor = c[k + p * j]\n            for {I}:\n                a[i + n * j] += factor * b[i + n * k]"
+    )
+    return nest(j, K, update=update)
+
+
+# How the first exercise of lab 2 may be written, which asks for the order j, k, i with prange over j: the
+# loops, and a part of the message, or "" for full points.
+PARALLEL = {
+    "as asked for": (nest(PJ, K, I), ""),
+    "prange of the module": (nest("j in numba.prange(m)", K, I), ""),
+    "also prange inside": (nest(PJ, K, "i in prange(n)"), ""),
+    "pieces of j": (nest("t in prange((m + 3) // 4)", f"j in {TO_4.format('m')}", K, I), ""),
+    "a piece for each core": (nest("t in prange(4)", "j in range(t * m // 4, (t + 1) * m // 4)", K, I), ""),
+    "hoisted factor": (hoisted(PJ), ""),
+    "helper function": (nest(PJ, K, update=CALL, before=AXPY), ""),
+    "a loop with while": (
+        nest(
+            PJ,
+            update=f"k = 0\n        while k < p:\n            for {I}:\n"
+            f"                {UPDATE}\n            k += 1",
+        ),
+        "",
+    ),
+    "plain range": (nest(J, K, I), "no loop is parallel"),
+    "plain range, hoisted factor": (hoisted(J), "no loop is parallel"),
+    "one iteration for all": (nest("t in prange(1)", J, K, I), "no loop is parallel"),
+    "prange over k": (nest(J, "k in prange(p)", I), "race"),
+    "prange over k, outside": (nest("k in prange(p)", J, I), "race"),
+    "prange over j and k": (nest(PJ, "k in prange(p)", I), "race"),
+    "pieces of k": (nest(J, "t in prange((p + 3) // 4)", f"k in {TO_4.format('p')}", I), "race"),
+    "race in a helper": (nest(J, "k in prange(p)", update=CALL, before=AXPY), "race"),
+    "race on a local array": (
+        Written(
+            "column = np.zeros(n)",
+            "for j in prange(m):",
+            "    for i in range(n):",
+            "        column[i] = 0",
+            "    for k in range(p):",
+            "        for i in range(n):",
+            "            column[i] += b[i + n * k] * c[k + p * j]",
+            "    for i in range(n):",
+            "        a[i + n * j] += column[i]",
+        ),
+        "race",
+    ),
+    "prange over i": (nest(J, K, "i in prange(n)"), "prange` for the loop over i"),
+    "prange over i, outside": (nest("i in prange(n)", J, K), "prange` for the loop over i"),
+    "columns backwards": (
+        nest("t in prange(m)", "j in range(m - 1 - t, m - t)", K, I),
+        "order is not j, k, i",
+    ),
+    "other order": (nest(PJ, I, K), "order is not j, k, i"),
+    "sum in a variable": (
+        nest(
+            PJ,
+            I,
+            update=f"s = 0.0\n            for {K}:\n                s += b[i + n * k] * c[k + p * j]\n"
+            "            a[i + n * j] += s",
+        ),
+        "order is not j, k, i",
+    ),
+    "slices": (
+        nest(PJ, K, update="a[n * j : n * j + n] += b[n * k : n * k + n] * c[k + p * j]"),
+        "more than a loop nest",
+    ),
+}
+
+
+def test_verdicts_on_parallel_loops() -> None:
+    found = {}
+    for name, (loops, _) in PARALLEL.items():
+        try:
+            require_loops("loops", loops, order="j k i", parallel="j", points=2)
+            found[name] = ""
+        except (UsageError, WrongResult) as error:
+            found[name] = str(error)
+    wrong = {
+        name: found[name]
+        for name, (_, message) in PARALLEL.items()
+        if (message not in found[name]) or bool(message) != bool(found[name])
+    }
+    assert wrong == {}
+
+
+def test_race_is_found_where_nothing_is_asked_of_the_loops() -> None:
+    with pytest.raises(WrongResult, match=r"line 3: a race\. The iterations k = 0 and k = 1"):
+        require_loops("loops", nest(J, "k in prange(p)", "i in range(n)"), points=2)

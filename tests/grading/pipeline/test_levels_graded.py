@@ -80,7 +80,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 @pytest.fixture(scope="module")
 def grades(course: Course) -> Grades:
     """Grade level 1, level 2 with a deleted test cell, and a switch from level 2 to 1 before the test."""
-    (released,) = release(course, "tiny", level=2).notebooks
+    (released,) = release(course, "tiny").notebooks
     assert "secret" not in released.read_text(encoding="utf-8")
     both = {OPT_1: RIGHT[OPT_1], OPT_2: RIGHT[OPT_2]}
     submit_sample(SampleSubmission("level_1", "", both, {}), released, course.submitted)
@@ -156,6 +156,7 @@ def test_stub_is_given_at_level_2(course: Course) -> None:
     assert (verdict.level, [kernel.state for kernel in verdict.kernels]) == (2, ["given", "right"])
 
 
-def test_default_release_has_no_given_file(tmp_path: Path) -> None:
-    released = release(levelled_course(tmp_path), "tiny")
-    assert not (released.folder / "given").exists()
+def test_release_has_the_given_files_unless_level_2_is_forbidden(tmp_path: Path) -> None:
+    course = levelled_course(tmp_path)
+    assert (release(course, "tiny").folder / "given" / "opt_1.cu").is_file()
+    assert not (release(course, "tiny", level=1).folder / "given").exists()

@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
+from nbgrader.validator import Validator
+
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course, GradingError
 from gpulab.grading.pipeline.gradebook import read_grades
@@ -131,3 +133,12 @@ def test_generated_folders_are_in_the_work_folder(tmp_path: Path) -> None:
     course = make_course(tmp_path)
     assert all(folder.is_relative_to(course.work) for folder in (course.release, course.submitted))
     assert course.database == course.work / "gradebook.db"
+
+
+def test_failing_cell_of_a_released_notebook_fails_in_validate(
+    released: tuple[Course, nbformat.NotebookNode], tmp_path: Path
+) -> None:
+    course, notebook = released
+    nbformat.write(notebook, tmp_path / "tiny.ipynb")
+    failed = Validator(config=course.settings()).validate(str(tmp_path / "tiny.ipynb"))["failed"]
+    assert [cell["source"] for cell in failed] == ["assert double(2) == 4", "assert half(2) == 1"]

@@ -8,7 +8,7 @@ pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from gpulab.grading.release.preprocessors import ClearKernelSolutions
+from gpulab.grading.release.preprocessors import ClearKernelSolutions, ContinueAfterErrors
 from tests.grading.conftest import KERNEL, PYTHON, nbgrader_cell
 
 PYTHON_NOTEBOOK = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -84,3 +84,17 @@ class TestStub:
         notebook = new_notebook(cells=[given.copy()], metadata=PYTHON_NOTEBOOK)
         ClearKernelSolutions().preprocess(notebook, {})
         assert notebook.cells[0].source == given.source
+
+
+def test_every_code_cell_but_the_first_lets_run_all_continue() -> None:
+    cells = [
+        new_markdown_cell("text"),
+        nbgrader_cell("setup", "%load_ext gpulab"),
+        nbgrader_cell("answer", "x = None", solution=True),
+        new_code_cell("x + 1", metadata={"tags": ["hide-input"]}),
+        nbgrader_cell("answer_test", "assert x", points=1),
+    ]
+    notebook, _ = ContinueAfterErrors().preprocess(new_notebook(cells=cells), {})
+    tags = [cell.metadata.get("tags", []) for cell in notebook.cells]
+    assert tags == [[], [], ["raises-exception"], ["hide-input", "raises-exception"], ["raises-exception"]]
+    assert ContinueAfterErrors().preprocess(notebook, {})[0].cells[2].metadata.tags == ["raises-exception"]

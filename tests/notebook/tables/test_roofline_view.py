@@ -199,7 +199,7 @@ def test_kernels_left_out_for_the_same_reason_share_a_note(empty_session: None) 
         text = MATMUL.replace("matmul.K1", f"matmul.{variant}").replace("sum +=", "sum -=")
         run_in_session(text)
     (note,) = gpulab.roofline("matmul", size=256).roofline.notes
-    assert note.startswith("K1, K2, K3")
+    assert "K1, K2, K3" in note
 
 
 def test_kernel_that_cannot_take_the_size_is_left_out(empty_session: None) -> None:

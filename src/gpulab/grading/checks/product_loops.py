@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,14 +12,25 @@ import numpy as np
 
 from gpulab.errors import GpulabError, UsageError, WrongResult
 from gpulab.grading.checks.draws import random_generator
-from gpulab.grading.checks.loop_trace import Access, TooManySteps, trace_loops
+from gpulab.grading.checks.loop_trace import (
+    Access,
+    Array,
+    Iterations,
+    LoopTrace,
+    ParallelLoop,
+    TooManySteps,
+    trace_loops,
+)
 from gpulab.grading.checks.loops import compile_loops, text_of_loops
 from gpulab.grading.checks.points_line import record_points, show_points
 
-__all__ = ["require_loops"]
+__all__ = ["endless_loops", "parallel_race", "require_loops"]
 
 STRIP = 32  # values of i in a strip, as many as a warp has lanes
+ARRAYS = ("a", "b", "c")
 TRACED = {"n": 2 * STRIP + 6, "m": 3, "p": 2}  # sizes whose last strip is short
+LONG_J = {"n": 3, "m": 70, "p": 2}
+LONG_K = {"n": 3, "m": 2, "p": 70}
 MAX_ERROR = 1e-3  # absolute, for a sum of at most 90 products of numbers below 1
 
 LINE = "Is the innermost line a[i + n*j] += b[i + n*k] * c[k + p*j]?"
@@ -32,6 +43,7 @@ def require_loops(
     function: Callable[..., Any] | None,
     *,
     order: str = "",
+    parallel: str = "",
     points: float,
     next: str = "",  # noqa: A002  (the name in a notebook)
 ) -> None:
@@ -47,6 +59,9 @@ def require_loops(
     order : str, optional
         The loops from the outermost to the innermost, such as ``"is j i k"``: `is` runs over strips of 32
         values of i. If omitted, every order is accepted.
+    parallel : {"", "i", "j", "k"}
+        The index whose loop must be parallel, with `prange`. If given, the text may hold factors and sums in
+        variables, and call functions of its own; otherwise an `order` asks for a nest around one line.
     points : float
         Maximum of the cell.
     next : str, optional
@@ -57,7 +72,8 @@ def require_loops(
     UsageError
         The function is missing, or its text is more than loops.
     WrongResult
-        A value is wrong, or the loops run in another order.
+        A value is wrong, iterations of `prange` race, another loop is parallel, or the loops run in another
+        order.
 
     Examples
     --------
@@ -76,23 +92,56 @@ def require_loops(
     if "NotImplementedError" in text:  # the stub
         raise UsageError(f"{name} is not written yet: write the loops in place of the `raise` line.")
     run = compile_loops(function)
-    if endless := _endless(text):
+    called = getattr(function, "__name__", name)
+    if endless := endless_loops(text, called):
         raise WrongResult(f"{name}: {endless}")
     if wrong := _wrong_values(run, text):
         raise WrongResult(f"{name}: {_wrong_update(text) or wrong}")
+    if race := parallel_race(text, called):
+        raise WrongResult(f"{name}: {race}")
+    if parallel:
+        _require_parallel(name, LoopTrace(text, ARRAYS, LONG_J, called), "ijk".index(parallel))
     if order:
-        _require_order(name, text, order.split())
+        trace = LoopTrace(text, ARRAYS, TRACED, called, nest_only=not parallel, while_loops=bool(parallel))
+        _require_order(name, trace, order.split())
     show_points(name, points, points, next)
 
 
-def _endless(text: str) -> str:
+def endless_loops(text: str, function: str) -> str:
     """Return a sentence about loops that do not end, or "": compiled code could not be interrupted."""
     try:
-        trace_loops(text, ("a", "b", "c"), TRACED, while_loops=True)
+        LoopTrace(text, ARRAYS, TRACED, function)
     except TooManySteps as error:
         return str(error)
-    except UsageError:  # the text is more than a nest
+    except UsageError:  # the text has more than can be followed
         pass
+    return ""
+
+
+def parallel_race(text: str, function: str) -> str:
+    """Return a sentence about two iterations of a `prange` loop that access one element, or ""."""
+    try:
+        for sizes in (TRACED, LONG_J, LONG_K):  # pieces of a loop show only if the loop is long
+            if race := _first_race(LoopTrace(text, ARRAYS, sizes, function)):
+                return race
+    except UsageError:  # the text has more than can be followed
+        pass
+    return ""
+
+
+def _first_race(trace: LoopTrace) -> str:
+    touched: dict[tuple[ParallelLoop, Array, int], dict[int, bool]] = defaultdict(dict)
+    for access in trace.accesses:
+        for loop, number in access.iterations:
+            stores = touched[loop, access.array, access.index]  # by iteration: does it store the element?
+            stores[number] = stores.get(number, False) or access.stores
+            if len(stores) > 1 and any(stores.values()):
+                first, second = list(stores)[:2]
+                element = f"{access.array.name or 'an array of the loops'}[{access.index}]"
+                return (
+                    f"line {loop.line}: a race. The iterations {loop.index} = {first} and {loop.index} = "
+                    f"{second} of `prange` run at the same time, access {element}, and one of them stores it."
+                )
     return ""
 
 
@@ -156,7 +205,7 @@ def _has_several_indices(node: ast.AST) -> bool:
 def _wrong_update(text: str) -> str:
     """Return a sentence about the first iteration that is wrong, missing or repeated; "" if there is none."""
     try:
-        updates = trace_loops(text, ("a", "b", "c"), TRACED, while_loops=True)
+        updates = trace_loops(text, ARRAYS, TRACED, while_loops=True)
     except UsageError:  # the values are wrong, and the text is more than a nest
         return ""
     size = f"for n = {TRACED['n']}, m = {TRACED['m']} and p = {TRACED['p']}"
@@ -188,11 +237,42 @@ def _wrong_access(access: Access) -> str:
     return f"the update of a[{a}] (i = {a % n}, j = {a // n}) takes b[{b}] and c[{c}]. {LINE}"
 
 
-def _require_order(name: str, text: str, order: list[str]) -> None:
+def _products(trace: LoopTrace) -> Iterator[tuple[Index, Iterations]]:
+    """Yield the indices of each product of elements of `b` and `c`, and the parallel loops around it."""
+    n, p = trace.sizes["n"], trace.sizes["p"]
+    for product in trace.products:
+        if {"b", "c"} <= product.indices.keys():
+            b, c = product.indices["b"], product.indices["c"]
+            yield (b % n, c // p, c % p), product.iterations
+
+
+def _require_parallel(name: str, trace: LoopTrace, axis: int) -> None:
+    """Raise `WrongResult` unless the outermost parallel loop runs over this axis, 0 to 2 for i, j and k.
+
+    It may run over pieces of the axis: every value belongs to one iteration, and all to one loop.
+    """
+    iterations: dict[int, set[Iterations]] = defaultdict(set)
+    loops: dict[ParallelLoop | None, None] = {}
+    for index, parallel in _products(trace):
+        iterations[index[axis]].add(parallel[:1])
+        loops[parallel[0][0] if parallel else None] = None
+    loop = next(filter(None, loops), None)
+    axis_name = "ijk"[axis]
+    right = f"{name}: the values are right, but"
+    if loop is None or len({found for values in iterations.values() for found in values}) == 1:
+        raise WrongResult(f"{right} no loop is parallel. Write `prange` for the loop over {axis_name}.")
+    if len(loops) > 1 or any(len(found) > 1 for found in iterations.values()):
+        raise WrongResult(
+            f"{right} line {loop.line} has `prange` for the loop over {loop.index}. Write it for the loop "
+            f"over {axis_name}, with all other loops inside."
+        )
+
+
+def _require_order(name: str, trace: LoopTrace, order: list[str]) -> None:
     """Raise `WrongResult` unless the loops run in this order, with the first difference."""
     n, p = TRACED["n"], TRACED["p"]
     expected = list(_nest(order))
-    found = [(a % n, a // n, c % p) for a, _, c in trace_loops(text, ("a", "b", "c"), TRACED)]
+    found = [index for index, _ in _products(trace)]
     for number, (right, own) in enumerate(zip(expected, found, strict=False)):
         if right != own:
             before = f"after (i, j, k) = {expected[number - 1]}" if number else "first"

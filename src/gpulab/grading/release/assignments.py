@@ -29,11 +29,11 @@ class Release:
     notebooks: tuple[Path, ...]
 
 
-def release(course: Course, assignment: str, *, level: int = 1) -> Release:
+def release(course: Course, assignment: str, *, level: int = 2) -> Release:
     """Create the student version of an assignment and enter its test cells in the gradebook.
 
-    level: 2 adds the files of the kernels that are given at level 2. At level 1 the release has none of them,
-    because its students write these kernels.
+    level: the highest that students may choose. At 1 the release lacks the files of the kernels that are
+    given at level 2.
 
     Raises `UsageError` if notebook and rubric differ, and `GradingError` if nbgrader fails.
     """

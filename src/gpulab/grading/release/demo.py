@@ -90,7 +90,7 @@ def set_up_class(course: Course) -> list[SampleSubmission]:
     assignment = demo_assignment(course.config_folder)
     samples = read_samples(sample_class(course.config_folder))
     with Bar(f"releasing {assignment}"):
-        released = release(course, assignment, level=2)  # one of the students works at level 2
+        released = release(course, assignment)
     for sample in samples:
         submit_sample(sample, released.notebooks[0], course.submitted)
     return samples

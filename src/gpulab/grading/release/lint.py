@@ -182,7 +182,7 @@ def _sample_faults(course: Course, assignment: str, options: GradeOptions) -> li
         samples = read_samples(course.config_folder / "sample_class" / assignment)
         with tempfile.TemporaryDirectory(prefix="gpulab-lint-") as work:
             trial = open_course(course.config_file, Path(work))
-            released = release(trial, assignment, level=2)
+            released = release(trial, assignment)
             for sample in samples:
                 submit_sample(sample, released.notebooks[0], trial.submitted)
             submit_sample(_solutions(notebook), notebook, trial.submitted)

@@ -1,4 +1,4 @@
-"""nbgrader preprocessors for kernel cells and for deleted cells.
+"""nbgrader preprocessors for kernel cells, for failing cells and for deleted cells.
 
 `grading/nbgrader_config.py` puts them in place of nbgrader's own preprocessors.
 """
@@ -9,13 +9,14 @@ from typing import Any
 
 from nbformat import NotebookNode, from_dict
 from nbgrader import utils
-from nbgrader.preprocessors import ClearSolutions, OverwriteCells
+from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, OverwriteCells
 
 from gpulab.cell import is_kernel_cell
 from gpulab.grading.release.stub import answers_stub, asks_for_answers, kernel_stub
 
 __all__ = [
     "ClearKernelSolutions",
+    "ContinueAfterErrors",
     "RestoreCells",
     "first_line",
 ]
@@ -63,6 +64,21 @@ class ClearKernelSolutions(ClearSolutions):
         finally:
             self.code_stub = stock_stubs
         return cell
+
+
+class ContinueAfterErrors(NbGraderPreprocessor):
+    """Let "Run All" of a half-answered notebook reach its end.
+
+    JupyterLab and nbclient go on after an error of a cell with the tag `raises-exception`. The error is
+    shown, and nbgrader counts it, as that of any cell. The first code cell loads gpulab, and still stops the
+    run.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        for cell in [cell for cell in nb.cells if cell.cell_type == "code"][1:]:
+            tags = cell.metadata.get("tags", [])
+            cell.metadata["tags"] = [*tags, *({"raises-exception"} - set(tags))]
+        return nb, resources
 
 
 class RestoreCells(OverwriteCells):

@@ -20,22 +20,21 @@ __all__ = ["SIDE", "HostRate", "host_rates", "loops_table"]
 
 SIDE = 384  # rows of the square matrices, which fit in a cache
 REPEATS = 3
+LIMIT_S = 2.0  # for one run; loops that would take longer are measured at a smaller size
 
 Loops = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class HostRate:
-    """The rate of one version of the loops. gflops: None if they are not written yet."""
+    """The rate of one version of the loops; None if they were not run. note: why not, or at which size."""
 
     name: str
     gflops: float | None
+    note: str = ""
 
 
-_COLUMNS = (
-    Column("loops", lambda own: own.name + " (not written yet)" * (own.gflops is None)),
-    Column("GFLOPS", "gflops", rate),
-)
+_COLUMNS = (Column("loops", "name"), Column("GFLOPS", "gflops", rate))
 
 
 def loops_table(*functions: Callable[..., Any] | None) -> View:
@@ -47,7 +46,8 @@ def loops_table(*functions: Callable[..., Any] | None) -> View:
         Python functions that take ``a, b, c, n, m, p`` and add the product of the column-major matrices `b`
         and `c` to `a`. Numba compiles them. One with `prange` also runs in parallel, by Numba and in threads
         that are started by hand. A function that raises `NotImplementedError` is not written yet; None is
-        left out.
+        left out. Loops that do not end, or whose parallel iterations race, are not run in this form, and slow
+        ones are measured at a smaller size; a line below the table says so.
 
     Returns
     -------
@@ -68,7 +68,8 @@ def loops_table(*functions: Callable[..., Any] | None) -> View:
     """
     rows: list[HostRate] = host_rates([function for function in functions if function is not None])
     caption = f"Measured on this machine's CPU: best of 3 runs at {SIDE}x{SIDE}x{SIDE}, compiled by Numba."
-    return stack(table_view(_COLUMNS, rows, caption), published_table("cpu"))
+    notes = [f"{row.name}: {row.note}" for row in rows if row.note]
+    return stack(table_view(_COLUMNS, rows, caption, notes=notes), published_table("cpu"))
 
 
 def host_rates(functions: Sequence[Loops]) -> list[HostRate]:
@@ -82,27 +83,56 @@ def host_rates(functions: Sequence[Loops]) -> list[HostRate]:
     rates = []
     for function in functions:
         name, serial = function.__name__, njit(nogil=True)(function)
-        rates.append(HostRate(name, _rate(serial)))
+        endless, race = _faults(function)
+        rates.append(HostRate(name, None, endless) if endless else _rate(name, serial))
         if rates[-1].gflops is not None and "prange" in function.__code__.co_names:
-            rates.append(HostRate(f"{name}, parallel by prange", _rate(njit(parallel=True)(function))))
-            rates.append(HostRate(f"{name}, threads by hand", _rate(_in_threads(serial))))
-    return [*rates, HostRate("NumPy's product (BLAS)", _rate(_blas))]
+            parallel = f"{name}, parallel by prange"
+            compiled = njit(parallel=True)(function)
+            rates.append(HostRate(parallel, None, f"not run: {race}") if race else _rate(parallel, compiled))
+            rates.append(_rate(f"{name}, threads by hand", _in_threads(serial)))
+    return [*rates, _rate("NumPy's product (BLAS)", _blas)]
 
 
-def _rate(loops: Loops) -> float | None:
-    """Return the best rate of a few runs in GFLOPS, after one that compiles; None if they are not written."""
+def _faults(function: Loops) -> tuple[str, str]:
+    """Return a sentence about loops that do not end, and one about a race between parallel iterations."""
+    from gpulab.grading.checks.loops import text_of_loops
+    from gpulab.grading.checks.product_loops import endless_loops, parallel_race
+
+    try:
+        text = text_of_loops(function)
+    except (OSError, TypeError):  # of a function that has no text
+        return "", ""
+    return endless_loops(text, function.__name__), parallel_race(text, function.__name__)
+
+
+def _rate(name: str, loops: Loops) -> HostRate:
+    """Return the best rate of a few runs, at a smaller size if one would take longer than `LIMIT_S`."""
+    side = SIDE // 8
+    try:
+        _seconds(loops, side)  # compiles
+    except NotImplementedError:
+        return HostRate(f"{name} (not written yet)", None)
+    while (seconds := _seconds(loops, side)) * 8 < LIMIT_S and side < SIDE:
+        side *= 2
+    if side < SIDE:
+        note = f"measured at {side}x{side}x{side}, because a larger size would take more than {LIMIT_S:g} s."
+        return HostRate(name, _gflops(side, seconds), note)
+    best = min(seconds, *(_seconds(loops, SIDE) for _ in range(REPEATS - 1)))
+    return HostRate(name, _gflops(SIDE, best))
+
+
+def _seconds(loops: Loops, side: int) -> float:
+    """Return the time of one run at a size."""
     rng = np.random.default_rng(1)
-    b, c = (rng.random(SIDE * SIDE, dtype=np.float32) for _ in range(2))
-    best = float("inf")
-    for _ in range(1 + REPEATS):
-        a = np.zeros(SIDE * SIDE, np.float32)
-        begin = time.perf_counter()
-        try:
-            loops(a, b, c, SIDE, SIDE, SIDE)
-        except NotImplementedError:
-            return None
-        best = min(best, time.perf_counter() - begin)
-    return 2 * SIDE**3 / best / 1e9
+    b, c = (rng.random(side * side, dtype=np.float32) for _ in range(2))
+    a = np.zeros(side * side, np.float32)
+    begin = time.perf_counter()
+    loops(a, b, c, side, side, side)
+    return time.perf_counter() - begin
+
+
+def _gflops(side: int, seconds: float) -> float:
+    return 2 * side**3 / seconds / 1e9
 
 
 def _in_threads(loops: Loops) -> Loops:

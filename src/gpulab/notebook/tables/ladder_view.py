@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulab.session import chosen_problem
-from gpulab.views.html import View, paragraph
+from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, table_view
 from gpulab.views.tables.number_format import block_extents, milliseconds, ratio
 from gpulab.views.tables.residency_columns import RESIDENCY_COLUMNS, residency_caption
-from gpulab.views.tables.session_kernels import left_out
+from gpulab.views.tables.session_kernels import unfinished_kernels
 from gpulab.views.unfinished import keep_finished
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def ladder_table(
 ) -> View:
     """Show the session's kernels of a problem on several GPUs: time, speed-up, and what bounds them.
 
-    The speed-up is relative to the first version on the same GPU. Kernels whose check failed are left out;
-    a line below the table names them. On a CUDA device, measured times are added, and the error of the model
-    if the GPU is in the catalogue.
+    The speed-up is relative to the first version on the same GPU. Kernels that are not correct are left
+    out; a line below the table names them. On a CUDA device, measured times are added, and the error of the
+    model if the GPU is in the catalogue.
 
     Parameters
     ----------
@@ -90,19 +90,17 @@ def ladder_table(
 
 def _rows_view(chosen: Problem, rows: Sequence[VersionTime]) -> View:
     """Return the table, or a line of text if there are no rows."""
-    missing = left_out(chosen)
+    unfinished = unfinished_kernels(chosen)
     if not rows:
-        return paragraph(
-            missing or f"No kernel of {chosen.name} was compiled in this session yet. Run its kernel cells.",
-            dim=True,
-        )
+        none = f"No kernel of {chosen.name} was compiled in this session yet. Run its kernel cells."
+        return stack(*(paragraph(note, dim=True) for note in unfinished or [none]))
 
     sizes = dict.fromkeys(chosen.format_shape(row.shape) for row in rows)
     origins = dict.fromkeys(
         str(timed.provenance) for row in rows for timed in (row.modelled, row.measured) if timed is not None
     )
     notes = [f"{row.variant} on the {row.gpu}: {row.error}" for row in rows if row.error]
-    notes += [missing] if missing else []
+    notes += unfinished
     caption = f"{chosen.name} at {', '.join(sizes)}. Times: {'; '.join(origins)}."
     caption += residency_caption(row.residency for row in rows)
     return table_view(_columns(rows), rows, caption, notes=notes)

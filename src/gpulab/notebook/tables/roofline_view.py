@@ -10,6 +10,7 @@ from gpulab.errors import GpulabError, UsageError
 from gpulab.gpus.catalogue import gpu as gpu_named
 from gpulab.problems.baselines import shipped_baseline
 from gpulab.session import chosen_problem
+from gpulab.views.tables.session_kernels import unfinished_kernels
 
 if TYPE_CHECKING:
     from gpulab.config import KernelConfig
@@ -122,7 +123,7 @@ def roofline(
 
 
 def _correct_kernels(problem: Problem, device: Device) -> tuple[list[KernelVersion], list[str]]:
-    """Return the session's correct kernels, and sentences about those that are left out."""
+    """Return the session's correct kernels, and sentences about those that are not finished."""
     from gpulab import session
     from gpulab.cell import require_kernel_cell, unwritten_lines
     from gpulab.profiling.roofline_points import KernelVersion
@@ -130,7 +131,6 @@ def _correct_kernels(problem: Problem, device: Device) -> tuple[list[KernelVersi
     versions: list[KernelVersion] = []
     without_kernel: list[str] = []
     unwritten: list[str] = []
-    wrong: list[str] = []
     for variant in problem.variants:
         name = f"{problem.name}.{variant}"
         cell = session.cell(name)
@@ -141,11 +141,11 @@ def _correct_kernels(problem: Problem, device: Device) -> tuple[list[KernelVersi
         elif name not in session.kernel_names():
             without_kernel.append(variant)
         elif not _is_correct(require_kernel_cell(cell).config, device):
-            wrong.append(variant)
+            session.mark_incorrect(name)
         else:
             versions.append(KernelVersion(require_kernel_cell(cell).config, session.kernel(name)))
     return versions, [
-        *_left_out(wrong, "wrong values"),
+        *unfinished_kernels(problem),
         *_left_out(without_kernel, "did not compile"),
         *_left_out(unwritten, "not written yet"),
     ]

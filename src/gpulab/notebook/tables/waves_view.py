@@ -9,7 +9,7 @@ from gpulab.session import chosen_problem, correct_kernel
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, Footnotes, table_view
 from gpulab.views.tables.number_format import extents, milliseconds, ratio
-from gpulab.views.tables.session_kernels import left_out
+from gpulab.views.tables.session_kernels import unfinished_kernels
 
 if TYPE_CHECKING:
     from gpulab.profiling.register_caps import CappedKernel
@@ -22,7 +22,7 @@ def waves_table(problem: str = "", caps: Sequence[int] = (0, 32), size: int | st
 
     Each kernel is compiled as its cell says, and again with at most so many registers per thread, as with
     nvcc's option ``-maxrregcount``. A kernel whose text uses `TILE_Z` is also shown with the z axis split
-    into pieces of 64 frames. Kernels whose check failed are left out; a line below the table names them.
+    into pieces of 64 frames. Kernels that are not correct are left out; a line below the table names them.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ def waves_table(problem: str = "", caps: Sequence[int] = (0, 32), size: int | st
             if found is not None:
                 kernel, cell = found
                 rows += capped_kernels(cell, kernel.device, caps, shape)
-    missing = left_out(chosen)
+    unfinished = unfinished_kernels(chosen)
     if not rows:
         none = f"No kernel of {chosen.name} was compiled in this session yet. Run its kernel cells."
-        return paragraph(missing or none, dim=True)
+        return stack(*(paragraph(note, dim=True) for note in unfinished or [none]))
 
     footnotes = Footnotes()
-    table = table_view(_columns(footnotes), rows, _caption(rows), notes=[missing] if missing else [])
+    table = table_view(_columns(footnotes), rows, _caption(rows), notes=unfinished)
     return stack(table, *map(paragraph, footnotes.lines()))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
 from gpulab.problems import problem, problem_names
-from gpulab.session import correct_kernel
+from gpulab.session import correct_kernel, found_unfinished
 from gpulab.views.html import View
 from gpulab.views.score_view import stars_text
 from gpulab.views.tables.builder import Column, table_view
@@ -75,6 +75,7 @@ def _score(problem: Problem, variant: str) -> StarScore | None:
 
     try:
         found = correct_kernel(problem, variant)
-        return None if found is None else score_of(count_cell(found[1], found[0]))
+        unfinished = found_unfinished(f"{problem.name}.{variant}")
+        return None if found is None or unfinished else score_of(count_cell(found[1], found[0]))
     except GpulabError:  # a kernel that the simulator cannot run, or a cell that does not compile
         return None

@@ -1,4 +1,4 @@
-"""The kernels of this session that a table leaves out."""
+"""Sentences below a table about the kernels of this session that are not finished."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from gpulab import session
 if TYPE_CHECKING:
     from gpulab.problems.base import Problem
 
-__all__ = ["left_out"]
+__all__ = ["unfinished_kernels"]
 
 
-def left_out(problem: Problem) -> str:
-    """Return a sentence that names the variants whose kernel is not correct; "" if there are none."""
-    names = [variant for variant in problem.variants if session.found_incorrect(f"{problem.name}.{variant}")]
-    return f"Left out, because not correct yet: {', '.join(names)}." if names else ""
+def unfinished_kernels(problem: Problem) -> list[str]:
+    """Return a sentence about the kernels that a table leaves out, and one about those without a requirement.
+
+    Every table of a session shows the kernels with right values, also those of the second sentence.
+    """
+    states = (
+        (session.found_incorrect, "Left out, because not correct yet"),
+        (session.found_unfinished, "Correct values, but a requirement of the step is not satisfied yet"),
+    )
+    found = [
+        (text, [variant for variant in problem.variants if state(f"{problem.name}.{variant}")])
+        for state, text in states
+    ]
+    return [f"{text}: {', '.join(variants)}." for text, variants in found if variants]

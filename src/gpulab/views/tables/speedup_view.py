@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulab.problems import problem as problem_named
-from gpulab.views.html import View, paragraph
+from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, table_view
 from gpulab.views.tables.number_format import block_extents, milliseconds, provenance_text, ratio
 from gpulab.views.tables.residency_columns import RESIDENCY_COLUMNS, residency_caption
@@ -31,21 +32,18 @@ _COLUMNS = (
 )
 
 
-def speedup_view(table: SpeedupTable, left_out: str = "") -> View:
-    """Return the table with the provenance of its times; a line of text if it is empty.
-
-    left_out: a sentence about kernels without a time.
-    """
+def speedup_view(table: SpeedupTable, notes: Sequence[str] = ()) -> View:
+    """Return the table with the provenance of its times and notes below it; lines of text if it is empty."""
     rows = list(table)
     if not rows:
         none = f"No kernel of {table.problem} was timed in this session yet. Run its kernel cells."
-        return paragraph(left_out or none, dim=True)
+        return stack(*(paragraph(note, dim=True) for note in notes or [none]))
 
     problem = problem_named(table.problem)
     sizes = sorted({problem.format_shape(row.shape) for row in rows})
     caption = f"{table.problem} at {', '.join(sizes)}. Times: {'; '.join(sources(table))}."
     caption += residency_caption(row.residency for row in rows)
-    return table_view(_COLUMNS, rows, caption, notes=[left_out] if left_out else [])
+    return table_view(_COLUMNS, rows, caption, notes=notes)
 
 
 def sources(table: SpeedupTable) -> list[str]:

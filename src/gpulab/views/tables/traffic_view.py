@@ -10,7 +10,7 @@ from gpulab.errors import GpulabError
 from gpulab.session import chosen_problem
 from gpulab.views.html import View, paragraph, stack
 from gpulab.views.tables.builder import Column, table_view
-from gpulab.views.tables.session_kernels import left_out
+from gpulab.views.tables.session_kernels import unfinished_kernels
 
 if TYPE_CHECKING:
     from gpulab.profiling.counts.version_traffic import VersionTraffic
@@ -45,8 +45,8 @@ def traffic_table(problem: str = "") -> View:
 
     A unit of work is one that the problem declares, such as a point or a multiply-add: 32 of them are
     the work of one warp instruction if each thread does one. Requests and sectors are counted by the
-    simulator, at the size at which the memory-traffic requirements are counted. Kernels whose check failed
-    are left out, and the caption names them.
+    simulator, at the size at which the memory-traffic requirements are counted. Kernels that are
+    not correct are left out, and the caption names them.
 
     Parameters
     ----------
@@ -75,8 +75,7 @@ def traffic_table(problem: str = "") -> View:
 
     chosen = chosen_problem(problem)
     rows: list[VersionTraffic] = []
-    missing = left_out(chosen)
-    notes: dict[str, None] = {missing: None} if missing else {}
+    notes = dict.fromkeys(unfinished_kernels(chosen))
     for variant in chosen.variants:
         name = f"{chosen.name}.{variant}"
         cell = session.cell(name)
