@@ -183,7 +183,9 @@ def report(name: str, user: str, sandbox: str, result: tuple[int, str, float], *
 
 def run(root: Path, state: State, user: str, command: str) -> tuple[int, str, float]:
     """Run a command of a shell in the clone of a user; return its exit code, output and seconds."""
-    masks = "".join(f"mount --bind dev/null proc/{name}\n" for name in MASKED if state.masked)
+    masks = "\n".join(
+        f"[ ! -e proc/{name} ] || mount --bind dev/null proc/{name}" for name in MASKED if state.masked
+    )
     privileges = "--inh-caps=-all"
     if user == "user":
         privileges += f" --reuid {USER} --regid {USER} --clear-groups"
@@ -216,6 +218,7 @@ def run(root: Path, state: State, user: str, command: str) -> tuple[int, str, fl
         for device in null:3 zero:5 full:7 random:8 urandom:9; do
             mknod -m 666 "dev/${{device%:*}}" c 1 "${{device#*:}}"
         done
+        mknod -m 666 dev/tty c 5 0
         mkdir -m 1777 dev/shm
         ln -s /proc/self/fd dev/fd
         if [ -d /opt ]; then mount --rbind /opt opt; fi
