@@ -29,6 +29,7 @@ TIERS = (
         "cache",
         "entry_points",
         "garbage_collection",
+        "installation",
         "provenance",
         "worker_process",
         "gpus",
