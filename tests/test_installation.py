@@ -90,6 +90,14 @@ def test_missing_packages_are_named_if_the_origin_is_not_known(
     assert installation.install_command("lab") == "python -m pip install 'not-installed[binary]>=1.5'"
 
 
+def test_copy_that_was_not_installed_is_installed_from_its_repository(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.path", [])  # no metadata is found
+    assert installation.install_command("lab").startswith("python -m pip install '.[lab]'")
+    assert installation.package_command("llvmlite") == "python -m pip install llvmlite"
+
+
 def test_package_has_the_required_version(installed: Installed) -> None:
     installed(None)
     assert installation.package_command("unheard-of") == "python -m pip install 'unheard-of<3,>=2.1'"

@@ -33,7 +33,7 @@ def install_command(extra: str) -> str:
         packages = missing
     if packages:
         return _pip(*map(_specification, packages))
-    return f"{_pip(f'.[{extra}]')} in a copy of gpulab's repository"
+    return f"{_pip(f'.[{extra}]')}  # in the folder of gpulab's repository"
 
 
 def package_command(*names: str) -> str:
