@@ -5,11 +5,19 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Set PYTHON=... to choose; otherwise the first of these that is 3.11 or newer.
 PYTHON ?=
-PYTHONS := python3 python3.13 python3.12 python3.11 python3.14 python
+PYTHONS := python3 python3.15 python3.14 python3.13 python3.12 python3.11 python
+
+# An environment with the lowest versions that pyproject.toml allows, and the tests that run in it: doctor,
+# headers, cells in a shell and in a Jupyter kernel, sliders, figures, loops of Numba, a lab, a class, feedback.
+LOWEST := $(VENV)/lowest
+LOWEST_TESTS := test_doctor.py compiler/preprocess/test_headers.py labs/test_devicequery_lab.py \
+	notebook/test_on_simulator.py notebook/test_front_end.py notebook/sliders \
+	notebook/tables/test_roofline_view.py notebook/tables/test_host_loops.py \
+	grading/pipeline/test_grading_run.py grading/reports/test_feedback_page.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lab test test-fast test-grading test-gpu fuzz check format bench clean
+.PHONY: help demo lab test test-fast test-grading test-lowest test-gpu fuzz check format bench clean
 
 help: ## this list
 	@echo "gpulab: CUDA C labs in JupyterLab, with or without a GPU"
@@ -36,6 +44,10 @@ test-grading: $(VENV)/.dev ## grade cheats, classes and planted mistakes, kill r
 		echo "make test-grading: no PostgreSQL, so its tests are skipped (Debian: apt install postgresql)"
 	$(BIN)/python -m pytest -n 2 -m grading tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
 
+# Deprecations are those of old packages, which their users do not see either.
+test-lowest: $(LOWEST)/.dev ## run some tests with the lowest versions of the packages that gpulab needs
+	$(LOWEST)/bin/python -m pytest -n 2 -W ignore::DeprecationWarning $(addprefix tests/,$(LOWEST_TESTS)) $(ARGS)
+
 # The Python of a GPU node, with the packages that docs/gpu.md lists.
 test-gpu: ## compare a CUDA GPU with the simulator, with PYTHON (python3) as it is; installs nothing
 	@$(or $(PYTHON),python3) -c 'import gpulab; print("testing on", gpulab.device("cuda:0").name)'
@@ -52,7 +64,7 @@ fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests
 test-gpu: export PYTHONPATH := src:$(PYTHONPATH)
 
 # Processes that tests start read each other's byte code, also where the environment forbids to write it.
-test test-fast test-grading fuzz: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-grading test-lowest fuzz: export PYTHONDONTWRITEBYTECODE =
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .
@@ -88,6 +100,15 @@ $(VENV)/.lab $(VENV)/.dev $(VENV)/.bench: pyproject.toml labextension/prebuilt.s
 	@echo "installing gpulab[$(EXTRAS)] into $(VENV) (the first time takes a minute or two)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' || { \
 		echo "make: pip could not install gpulab[$(EXTRAS)]; its message is above." >&2; exit 1; }
+	@touch $@
+
+# pip has no such resolution.
+$(LOWEST)/.dev: pyproject.toml | $(BIN)/python
+	@echo "installing the lowest versions that gpulab allows into $(LOWEST)"
+	@$(BIN)/python -m venv --clear $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+		--only-binary :all: --editable '.[dev]'
 	@touch $@
 
 $(BIN)/python:

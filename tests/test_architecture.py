@@ -29,6 +29,7 @@ TIERS = (
         "cache",
         "entry_points",
         "garbage_collection",
+        "installation",
         "provenance",
         "worker_process",
         "gpus",
@@ -151,6 +152,18 @@ def test_class_names_are_unique() -> None:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(relative(module))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_text_of_package_data_is_read_with_an_encoding() -> None:
+    # Ruff's rule (PLW1514) sees `open` and `Path`, not the files of `importlib.resources`.
+    found = [
+        f"{relative(module)}:{node.lineno}"
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if node.func.attr == "read_text" and not node.args and not node.keywords
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize("module", MODULES, ids=relative)

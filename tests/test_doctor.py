@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from gpulab import doctor
+from gpulab.compiler import nvrtc
+from gpulab.compiler.preprocess import headers
 from gpulab.devices.cuda import gpu_diagnosis
 from gpulab.devices.cuda.nvml import Nvml
+from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.errors import GpulabError
+from gpulab.installation import install_command
 from tests.devices.cuda.fake_nvml import GIB, FakeGpu, FakeNvmlLibrary
 
 
@@ -20,8 +26,8 @@ def items():
 
 
 def test_diagnose_reports_every_component(items):
-    names = "Python NVRTC Headers llvmlite Driver GPUs CuPy Counters Device Memory Jupyter nbgrader Sandbox"
-    assert list(items) == names.split()
+    first = ["Python", "Packages", "NVRTC", "Headers", "llvmlite", "Simulator", "Driver", "GPUs", "CuPy"]
+    assert list(items) == [*first, "Counters", "Device", "Memory", "Jupyter", "nbgrader", "Sandbox"]
 
 
 def test_item_has_a_remedy_if_and_only_if_it_fails(items):
@@ -38,7 +44,7 @@ def test_headers_item_names_the_command_that_installs_a_missing_extra(monkeypatc
     item = next(item for item in doctor.diagnose() if item.name == "Headers")
     assert item.ok
     assert "CUB" in item.detail
-    assert "pip install 'gpulab[curand]'" in item.detail
+    assert install_command("curand") in item.detail
 
 
 def test_llvmlite_item_has_the_vector_width(items):
@@ -48,7 +54,61 @@ def test_llvmlite_item_has_the_vector_width(items):
 def test_missing_package_has_a_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite", None)  # importing it fails
     item = next(item for item in doctor.diagnose() if item.name == "llvmlite")
-    assert (item.ok, item.remedy) == (False, "pip install llvmlite")
+    assert not item.ok
+    assert "pip install 'llvmlite>=" in item.remedy
+
+
+def test_simulator_that_cannot_compile_is_reported_with_the_error_of_llvm(monkeypatch):
+    def refuse(text):
+        raise RuntimeError("LLVM IR parsing error\n<string>:9:3: error: invalid intrinsic signature")
+
+    monkeypatch.setenv("GPULAB_CACHE", "off")
+    monkeypatch.setattr("llvmlite.binding.parse_assembly", refuse)
+    item = next(item for item in doctor.diagnose() if item.name == "Simulator")
+    assert not item.ok
+    assert "invalid intrinsic signature" in item.detail
+
+
+def test_simulator_that_computes_wrong_values_is_reported(monkeypatch):
+    monkeypatch.setattr(SimulatedDevice, "asnumpy", lambda self, array: np.zeros(array.shape))
+    item = next(item for item in doctor.diagnose() if item.name == "Simulator")
+    assert not item.ok
+    assert "wrong values" in item.detail
+
+
+def test_package_that_is_too_old_is_named_with_the_version_needed(monkeypatch):
+    found = importlib.metadata.version
+    old = {"llvmlite": "0.47.0", "numba": "0.65.1"}
+    monkeypatch.setattr("gpulab.installation.version", lambda name: old.get(name) or found(name))
+    item = next(item for item in doctor.diagnose() if item.name == "Packages")
+    assert not item.ok
+    assert "0.47.0" in item.detail
+    assert "'llvmlite>=0.48' 'numba>=0.66'" in item.remedy
+
+
+def test_nvrtc_that_cannot_be_imported_is_reported_with_the_exception(monkeypatch, unloaded_nvrtc):
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    item = next(item for item in doctor.diagnose() if item.name == "NVRTC")
+    assert not item.ok
+    assert "import of cuda.bindings halted" in item.detail
+
+
+def test_macos_is_not_advised_to_install_what_does_not_exist_there(monkeypatch, unloaded_nvrtc):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    items = doctor.diagnose()
+    assert "macOS" in next(item.detail for item in items if item.name == "NVRTC")
+    assert [item.name for item in items if "cuda" in item.remedy or "cuda-" in item.detail] == []
+
+
+@pytest.fixture
+def unloaded_nvrtc():
+    """Let the next use of NVRTC load it anew, and the first one after the test."""
+    cached = (nvrtc._binding, nvrtc.version, headers._bundled_folders)
+    for function in cached:
+        function.cache_clear()
+    yield
+    for function in cached:
+        function.cache_clear()
 
 
 @pytest.fixture

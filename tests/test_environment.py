@@ -1,7 +1,8 @@
-"""environment.yml (conda, Binder) and pyproject.toml (pip) require the same packages and versions."""
+"""Installing: environment.yml (conda, Binder) and pyproject.toml (pip) agree, and texts name no index."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,22 @@ def test_python_of_the_environment_is_allowed_by_the_project(
 def test_core_requires_nothing_of_jupyter(project: dict[str, Any]) -> None:
     core = set(requirements(project["dependencies"]))
     assert core.isdisjoint(requirements(project["optional-dependencies"]["lab"]))
+
+
+def test_no_text_installs_gpulab_by_its_name() -> None:
+    # Whoever takes the name on an index would be installed.
+    folders = [ROOT / name for name in ("src", "labs", "grading", "docs", "benchmarks")]
+    files = [*ROOT.glob("*.*"), *(file for folder in folders for file in folder.rglob("*.*"))]
+    install = re.compile(r"install[^\n]{0,40}[ \"'`]gpulab\b(\[|[\"'`]|$)", re.MULTILINE)
+    found = [
+        str(file.relative_to(ROOT))
+        for file in files
+        if file.suffix in {".py", ".md", ".ipynb", ".yml", ".toml"}
+        if install.search(file.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_claimed_systems_have_the_compiler(project: dict[str, Any]) -> None:
+    systems = {line for line in project["classifiers"] if line.startswith("Operating System")}
+    assert systems == {"Operating System :: POSIX :: Linux", "Operating System :: Microsoft :: Windows"}

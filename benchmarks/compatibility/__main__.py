@@ -8,7 +8,7 @@ functions, extracts each (as `gpulab extract`), launches it as declared in this 
 `gpulab.sanitize`, and writes the outcomes to benchmarks/figures/compatibility.json and
 docs/compatibility.md. Each outcome is stored at once; a launch whose stored outcome is right is not run
 again, unless --again is given. With --kernels, it runs the kernels whose file or name contains TEXT,
-prints their outcomes and stores nothing. Kernels that use cuRAND need its headers: `gpulab[curand]`.
+prints their outcomes and stores nothing. Kernels that use cuRAND need the extra `curand`.
 
 The second form writes docs/compatibility.md from the stored outcomes.
 """

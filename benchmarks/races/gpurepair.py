@@ -7,7 +7,7 @@ FOLDER is the repository of GPURepair, which is not part of gpulab:
 https://github.com/cs17resch01003/gpurepair. The first form launches every kernel, stores what gpulab reports
 in benchmarks/figures/gpurepair.json and writes docs/races.md. With --kernels, it prints the reports of the
 kernels whose names contain TEXT and stores nothing. The second form writes docs/races.md from the stored
-figures. Kernels that use cuRAND need `pip install gpulab[curand]`.
+figures. Kernels that use cuRAND need the extra `curand`.
 """
 
 from __future__ import annotations

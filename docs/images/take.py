@@ -1,6 +1,6 @@
 """A screenshot for the README: the stencil lab in JupyterLab, after a wrong kernel ran.
 
-    python docs/images/take.py        (needs gpulab[dev] and a chromium on PATH)
+    python docs/images/take.py        (needs the extra dev and a chromium on PATH)
 
 It writes lab.png. The wrong kernel is `halo_forgotten` of the sample class.
 """

@@ -1,6 +1,7 @@
 """Diagnosis of the installation for `gpulab doctor`: the state of each component, and remedies.
 
-Packages are imported only by the check that needs them. No check raises: a failure is reported as an item.
+Packages are imported only by the check that needs them. A check is a function that returns an item's state
+or raises an exception, which is then reported as the state.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from gpulab.errors import GpulabError
+from gpulab.installation import install_command, outdated_packages, package_command
 
 if TYPE_CHECKING:
     from gpulab.devices.base import Device
@@ -23,11 +26,16 @@ __all__ = ["Item", "diagnose"]
 
 _Result = tuple[bool, str] | tuple[bool, str, str]  # `ok`, `detail` and, if it depends on them, `remedy`
 
+# The test kernel doubles all numbers but the last.
 _KERNEL = """\
-__global__ void doctor(float *x) {
-    x[threadIdx.x] = 1.0f;
+__global__ void doctor(float *x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n - 1) x[i] = 2.0f * x[i];
 }
 """
+_NUMBERS = 100  # in two blocks of two warps, the last of which is not full
+
+_MESSAGE_WIDTH = 600  # characters of an exception that are shown; LLVM quotes whole functions
 
 # LLVM's names of vector extensions, and their width in bits; widest first. The simulator uses the widest.
 _VECTORS = (("avx512f", 512), ("avx2", 256), ("avx", 256), ("neon", 128), ("sse2", 128), ("vsx", 128))
@@ -57,24 +65,25 @@ class Item:
 
 def diagnose() -> list[Item]:
     """Return the state of every component, most basic first; takes one or two seconds."""
-    if sys.platform == "darwin":
-        nvrtc = "NVIDIA does not provide NVRTC for macOS: use Linux or Windows, a container or Binder"
-    else:
-        nvrtc = "pip install nvidia-cuda-nvrtc cuda-bindings"
+    from gpulab.compiler import nvrtc
+
+    # Each has the remedy for all its failures, unless the check returns another one.
     checks: list[tuple[str, Callable[[], _Result], str]] = [
         ("Python", _python, "install Python 3.11 or newer"),
-        ("NVRTC", _nvrtc, nvrtc),
-        ("Headers", _headers, "pip install -U nvidia-cuda-nvrtc"),
-        ("llvmlite", _llvmlite, "pip install llvmlite"),
+        ("Packages", _packages, ""),
+        ("NVRTC", _nvrtc, nvrtc.remedy()),
+        ("Headers", _headers, nvrtc.remedy()),
+        ("llvmlite", _llvmlite, f"run `{package_command('llvmlite')}`"),
+        ("Simulator", _simulator, "see the items above"),
         ("Driver", _driver, ""),
         ("GPUs", _gpus, ""),
-        ("CuPy", _cupy, 'pip install "gpulab[cuda13]", or [cuda12] with a CUDA 12 driver'),
+        ("CuPy", _cupy, f"run `{install_command('cuda13')}`"),
         ("Counters", _counters, ""),
         ("Device", _device, "see the items above; GPULAB_DEVICE=sim selects the simulator"),
         ("Memory", _memory, "free memory, or use smaller sizes"),
-        ("Jupyter", _jupyter, 'pip install "gpulab[lab]"'),
-        ("nbgrader", _nbgrader, 'pip install "gpulab[lab]" (needed only by instructors)'),
-        ("Sandbox", _sandbox, "see the reason (needed only by instructors)"),
+        ("Jupyter", _jupyter, f"run `{install_command('lab')}`"),
+        ("nbgrader", _nbgrader, f"run `{install_command('lab')}` (needed only by instructors)"),
+        ("Sandbox", _sandbox, "see the message (needed only by instructors)"),
     ]
     items = []
     for name, check, remedy in checks:
@@ -86,16 +95,27 @@ def diagnose() -> list[Item]:
 def _run_check(check: Callable[[], _Result]) -> _Result:
     try:
         return check()
-    except GpulabError as error:
-        return False, " ".join(str(error).split())
     except Exception as error:  # noqa: BLE001 - a broken installation can raise any exception
-        message = (str(error).strip() or "no message").splitlines()[0]
-        return False, f"{type(error).__name__}: {message}"
+        kind = "" if isinstance(error, GpulabError) else f"{type(error).__name__}: "
+        return False, shorten(f"{kind}{str(error) or 'no message'}", _MESSAGE_WIDTH)
 
 
 def _python() -> _Result:
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     return sys.version_info >= (3, 11), detail
+
+
+def _packages() -> _Result:
+    """Return whether the installed packages have versions that gpulab accepts, from their metadata."""
+    try:
+        gpulab = version("gpulab")
+    except PackageNotFoundError:
+        return True, "not compared, because this copy of gpulab was not installed"
+    outdated = outdated_packages()
+    if not outdated:
+        return True, f"gpulab {gpulab}; the packages that it uses are as new as it needs them"
+    detail = "; ".join(f"{needed} is needed, {found} is installed" for needed, found in outdated.items())
+    return False, detail, f"run `{package_command(*outdated)}`"
 
 
 def _nvrtc() -> _Result:
@@ -127,6 +147,13 @@ def _llvmlite() -> _Result:
     bits = next((bits for name, bits in _VECTORS if features.get(name)), 0)
     width = f"vectors of {bits} bits ({bits // 32} floats)" if bits else "unknown vector extension"
     return True, f"{__version__}; {binding.get_host_cpu_name()}, {width}"
+
+
+def _simulator() -> _Result:
+    from gpulab.devices import open_device
+
+    _launch(open_device("sim"))
+    return True, "compiled and ran a test kernel, whose values are right"
 
 
 def _driver() -> _Result:
@@ -187,8 +214,15 @@ def _device() -> _Result:
 
 
 def _launch(device: Device) -> None:
-    """Compile and launch the test kernel."""
-    device.compile(_KERNEL)(1, 32, (device.empty(32),))
+    """Compile and launch the test kernel; raise `GpulabError` if it computes wrong values."""
+    import numpy as np
+
+    numbers = np.arange(_NUMBERS, dtype=np.float32)
+    x = device.asarray(numbers)
+    device.compile(_KERNEL)(2, 64, (x, _NUMBERS))
+    expected = np.where(numbers < _NUMBERS - 1, 2 * numbers, numbers)
+    if wrong := int(np.count_nonzero(device.asnumpy(x) != expected)):
+        raise GpulabError(f"a test kernel on {device.name} computed {wrong} wrong values of {_NUMBERS}.")
 
 
 def _memory() -> _Result:
@@ -199,11 +233,11 @@ def _memory() -> _Result:
 
 
 def _jupyter() -> _Result:
-    return _packages("jupyterlab", "ipywidgets", "plotly", "anywidget")
+    return _installed("jupyterlab", "ipywidgets", "plotly", "anywidget")
 
 
 def _nbgrader() -> _Result:
-    return _packages("nbgrader")
+    return _installed("nbgrader")
 
 
 def _sandbox() -> _Result:
@@ -215,7 +249,7 @@ def _sandbox() -> _Result:
     return True, chosen_mechanism().about
 
 
-def _packages(*names: str) -> _Result:
+def _installed(*names: str) -> _Result:
     """Return the installed versions from package metadata, because importing would take seconds."""
     installed, missing = [], []
     for name in names:

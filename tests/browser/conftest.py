@@ -135,13 +135,13 @@ class Lab:
         while time.monotonic() < end and self._process.poll() is None:
             for info in self._runtime.glob("jpserver-*.json"):
                 try:
-                    base: str = json.loads(info.read_text())["url"]
+                    base: str = json.loads(info.read_text(encoding="utf-8"))["url"]
                     with urllib.request.urlopen(f"{base}api/status?token={self.token}", timeout=5):
                         return base
                 except (OSError, ValueError):
                     pass
             time.sleep(0.2)
-        pytest.fail(f"JupyterLab did not start:\n{Path(self._log.name).read_text()[-3000:]}")
+        pytest.fail(f"JupyterLab did not start:\n{Path(self._log.name).read_text(encoding='utf-8')[-3000:]}")
 
 
 class LabPage:

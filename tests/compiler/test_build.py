@@ -119,6 +119,20 @@ def test_import_of_the_package_does_not_load_nvrtc() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_nvrtc_in_a_folder_of_pythonpath_is_loaded() -> None:
+    # Without `site`, a virtual environment's site-packages is a folder as `pip install --target` makes it.
+    code = "from gpulab.compiler import nvrtc; print(*nvrtc.version())"
+    folders = [entry for entry in sys.path if entry]
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout.split() == [str(number) for number in nvrtc.version()], run.stderr
+
+
 def test_missing_nvrtc_raises_and_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     nvrtc._binding.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.cli.options import add_command
 from gpulab.errors import UsageError
+from gpulab.installation import install_command
 
 if TYPE_CHECKING:
     from gpulab.grading.pipeline.course import Course
@@ -62,7 +63,7 @@ def config_file_of(args: argparse.Namespace) -> Path:
 def prepare_imports() -> None:
     """Prepare the import of nbgrader; raise `UsageError` if it is not installed."""
     if importlib.util.find_spec("nbgrader") is None:
-        raise UsageError("nbgrader is not installed; install it with: pip install 'gpulab[lab]'.")
+        raise UsageError(f"nbgrader is not installed; install it with: {install_command('lab')}")
     # nbformat imports jsonschema, which compiles 38 grammars for a check of addresses in 0.8 s. No notebook
     # has such a field.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: it cannot be imported

@@ -11,7 +11,7 @@ from gpulab.views.terminal import Bar, say
 
 __all__ = ["add_commands"]
 
-REQUIRED = frozenset({"Python", "NVRTC", "Device"})  # needed to compile and run kernels
+REQUIRED = frozenset({"Python", "NVRTC", "Simulator", "Device"})  # needed to compile and run kernels
 DETAILS = "Exit code 0 if kernels can be compiled and run here, else 1."
 
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import importlib.util
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from gpulab.errors import GpulabError, UsageError
+from gpulab.installation import package_command
 
 __all__ = [
     "FILE_NAME",
@@ -25,7 +28,9 @@ __all__ = [
     "check_arch",
     "compile_text",
     "install_headers",
+    "remedy",
     "version",
+    "wheel_folders",
 ]
 
 # An absolute name, so that NVRTC does not prepend the working directory in `.file` and in the cubin. It has a
@@ -38,7 +43,8 @@ NAMES_FILE = "__nv_name_map"  # the file in which NVRTC reads name expressions, 
 # only, so that a compilation may take longer.
 TIME_LIMIT_S = 120.0
 
-_INSTALL = "run `pip install nvidia-cuda-nvrtc cuda-bindings` and restart Python."
+# NVRTC's library in NVIDIA's wheel; not the `builtins` beside it.
+_LIBRARY = "bin/**/nvrtc64_[0-9]*.dll" if sys.platform == "win32" else "lib/libnvrtc.so.[0-9]*"
 
 
 @dataclass(frozen=True)
@@ -55,28 +61,56 @@ class NvrtcOutput:
     lowered: Mapping[str, str] = field(default_factory=dict)
 
 
+def remedy() -> str:
+    """Return what to do where NVRTC does not work."""
+    if sys.platform == "darwin":
+        return "use a machine or a container with Linux, since NVIDIA does not provide NVRTC for macOS"
+    return f"run `{package_command('nvidia-cuda-nvrtc', 'cuda-bindings')}` and restart Python"
+
+
 @functools.cache
 def _binding() -> Any:
     if sys.platform == "darwin":
-        raise GpulabError(
-            "CUDA C cannot be compiled on macOS, because NVIDIA does not provide NVRTC for it; "
-            "use Linux or Windows, or open the lab on Binder."
-        )
+        raise GpulabError(f"CUDA C cannot be compiled on macOS; {remedy()}.")
     try:
         from cuda.bindings import nvrtc
-    except ImportError:
-        raise GpulabError(f"the compiler NVRTC is not installed; {_INSTALL}") from None
+    except ImportError as error:
+        raise GpulabError(f"the compiler NVRTC cannot be imported ({error}); {remedy()}.") from error
     try:
-        nvrtc.nvrtcVersion()
-    except Exception:  # noqa: BLE001 - the bindings raise various exceptions if the library does not load
-        raise GpulabError(f"the compiler NVRTC cannot be loaded; {_INSTALL}") from None
+        _load(nvrtc)
+    except Exception as error:  # the bindings raise various exceptions if the library does not load
+        raise GpulabError(
+            f"the compiler NVRTC cannot be loaded ({type(error).__name__}: {error}); {remedy()}."
+        ) from error
     return nvrtc
+
+
+def _load(binding: Any) -> None:
+    """Load NVRTC's library, from the folder of the wheel if the bindings do not find it.
+
+    They search site-packages, not the folders of PYTHONPATH, where `pip install --target` puts wheels.
+    """
+    try:
+        binding.nvrtcVersion()
+    except Exception:
+        libraries = [file for folder in wheel_folders() for file in sorted(folder.glob(_LIBRARY))]
+        if not libraries:
+            raise
+        ctypes.CDLL(str(libraries[-1]))  # the bindings take a library that is loaded already
+        binding.nvrtcVersion()
+
+
+def wheel_folders() -> list[Path]:
+    """Return the folders into which NVIDIA's wheels of CUDA are installed."""
+    spec = importlib.util.find_spec("nvidia")
+    places = (spec.submodule_search_locations if spec else None) or ()
+    return [folder for place in places for folder in sorted(Path(place).glob("cu1*"))]
 
 
 def _call(name: str, *arguments: Any) -> Any:
     status, *values = getattr(_binding(), name)(*arguments)
     if int(status):
-        raise GpulabError(f"NVRTC failed ({name}: {status.name}); {_INSTALL}")
+        raise GpulabError(f"NVRTC failed ({name}: {status.name}); {remedy()}.")
     return values[0] if len(values) == 1 else values
 
 
@@ -152,7 +186,7 @@ def compile_text(
                 f"compilation did not finish within {TIME_LIMIT_S:.0f} seconds and was stopped; "
                 "simplify the source (fewer unrolled loops, templates and macros)."
             )
-        raise GpulabError(f"NVRTC failed ({status.name}); {_INSTALL}")
+        raise GpulabError(f"NVRTC failed ({status.name}); {remedy()}.")
     finally:
         binding.nvrtcDestroyProgram(program)
 

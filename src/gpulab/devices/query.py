@@ -201,7 +201,7 @@ def _version(number: int) -> str:
 def _driver_release() -> str:
     """Return the release of the driver, such as "580.65.06", on Linux; "" on other systems."""
     try:
-        text = Path("/proc/driver/nvidia/version").read_text()
+        text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8")
     except OSError:
         return ""
     match = re.search(r"\b\d{3}\.\d+(\.\d+)?\b", text)

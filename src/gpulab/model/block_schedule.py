@@ -74,7 +74,7 @@ def _nearest(
 
     Distances along an axis count the more, the more the work at the places changes along it.
     """
-    slopes = np.abs(np.linalg.lstsq(np.c_[places, np.ones(len(places))], work)[0][:3])
+    slopes = np.abs(np.linalg.lstsq(np.c_[places, np.ones(len(places))], work, rcond=None)[0][:3])
     scale = slopes / (slopes.max() or 1.0) + FLAT_AXIS
     nearest = [
         ((scale * (part[:, None] - places)) ** 2).sum(axis=2).argmin(axis=1)

@@ -296,6 +296,8 @@ def _native() -> tuple[Any, Any]:
         "COALESCED": str(COALESCED_LINES),
         "LINE_SHIFT": str(LAYOUT["LINE_SHIFT"]),
     }
-    text = Template(resources.files("gpulab.model").joinpath("caches.ll").read_text()).substitute(names)
+    text = Template(
+        resources.files("gpulab.model").joinpath("caches.ll").read_text(encoding="utf-8")
+    ).substitute(names)
     loaded = jit.load(jit.compile_text(text))
     return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(loaded.address("run_wave")), loaded

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import importlib.util
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from gpulab.compiler import nvrtc
 from gpulab.compiler.preprocess.c_headers import C_HEADERS
 from gpulab.compiler.preprocess.phases import SourceText
 from gpulab.errors import UsageError
+from gpulab.installation import install_command
 
 __all__ = [
     "NVIDIA_HEADERS",
@@ -304,12 +304,10 @@ def nvidia_header(name: str) -> str:
 
 def _remedy(name: str) -> str:
     if name.startswith("curand"):
-        return f"`{name}` comes with `pip install 'gpulab[curand]'`."
+        return f"`{name}` comes with `{install_command('curand')}`."
     if name.startswith(("cub/", "thrust/", "cuda/", "nv/")):
-        return (
-            f"`{name}` comes with `pip install 'gpulab[cccl]'`, or with `pip install -U nvidia-cuda-nvrtc`."
-        )
-    return f"`{name}` comes with NVRTC of CUDA 13.3 and later: `pip install -U nvidia-cuda-nvrtc`."
+        return f"`{name}` comes with `{install_command('cccl')}`, or with NVRTC: {nvrtc.remedy()}."
+    return f"`{name}` comes with NVRTC: {nvrtc.remedy()}."
 
 
 @functools.cache
@@ -327,9 +325,7 @@ def _bundled_folders() -> tuple[Path, ...]:
 
 def _other_folders() -> Iterator[tuple[Path, Path]]:
     """Yield the include folders of NVIDIA's wheels and of CUDA Toolkits, each with its CCCL folder."""
-    spec = importlib.util.find_spec("nvidia")
-    wheels = [Path(path) for path in spec.submodule_search_locations or ()] if spec else []
-    folders = [folder / "include" for wheel in wheels for folder in sorted(wheel.glob("cu1*"))]
+    folders = [folder / "include" for folder in nvrtc.wheel_folders()]
     for folder in (*folders, *_toolkit_folders()):
         yield folder, folder / "cccl"
 

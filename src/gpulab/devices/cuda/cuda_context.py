@@ -14,6 +14,7 @@ from typing import Any
 
 from gpulab.devices.cuda.cuda_errors import lost_context, out_of_memory, refused
 from gpulab.errors import GpulabError, LaunchError
+from gpulab.installation import install_command
 
 __all__ = ["CudaContext", "gpus", "has_driver"]
 
@@ -99,7 +100,7 @@ def gpus() -> tuple[int, str]:
     if not has_driver():
         return 0, "no NVIDIA driver was found"
     if "cupy" not in sys.modules and importlib.util.find_spec("cupy") is None:
-        return 0, 'CuPy is not installed (pip install "gpulab[cuda13]", or [cuda12] with a CUDA 12 driver)'
+        return 0, f"CuPy is not installed ({install_command('cuda13')})"
     try:
         import cupy
 

@@ -272,7 +272,7 @@ def locked_course(course: Course) -> Iterator[None]:
     path: Path = course.work / "grade.lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
+        file = path.open("w", encoding="utf-8")
     except OSError as error:
         raise GradingError(f"{path} cannot be written: {error.strerror}.") from None
     with file:

@@ -298,4 +298,4 @@ def descendants(pid: int) -> Iterator[Path]:
             tasks = list((process / "task").iterdir())
         for task in tasks:
             with contextlib.suppress(OSError):
-                waiting += (task / "children").read_text().split()
+                waiting += (task / "children").read_text(encoding="utf-8").split()

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gpulab.errors import UsageError
+from gpulab.installation import install_command
 from gpulab.notebook.session_timings import speedup_table
 from gpulab.session import chosen_problem
 from gpulab.views.html import View, paragraph, stack
@@ -89,9 +90,7 @@ def explore(problem: str = "") -> Explorer | View:
     try:
         from gpulab.notebook.sliders.explorer import Explorer
     except ImportError:
-        raise UsageError(
-            "sliders need ipywidgets, plotly and anywidget: pip install 'gpulab[lab]'."
-        ) from None
+        raise UsageError(f"sliders need ipywidgets, plotly and anywidget: {install_command('lab')}") from None
     explorer = Explorer(cells, device, current_cells=lambda: _correct_cells(chosen), call=_on_main_thread())
     _open[chosen.name] = explorer
     return explorer

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.errors import GpulabError, UsageError
 from gpulab.gpus.catalogue import gpu as gpu_named
+from gpulab.installation import install_command
 from gpulab.problems.baselines import shipped_baseline
 from gpulab.session import chosen_problem
 from gpulab.views.tables.session_kernels import unfinished_kernels
@@ -83,7 +84,7 @@ def roofline(
     try:
         from gpulab.notebook.tables.roofline_figure import check_theme, roofline_figure
     except ImportError:
-        raise UsageError("figures need plotly: pip install 'gpulab[lab]'.") from None
+        raise UsageError(f"figures need plotly: {install_command('lab')}") from None
     from gpulab.devices import open_device
     from gpulab.notebook.tables.session_progress import progress_bar
     from gpulab.profiling.roofline_points import KernelLaunch, baseline_point, roofline_of

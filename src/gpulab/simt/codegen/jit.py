@@ -152,7 +152,7 @@ def _compile(text: str, machine: Any, *, optimize: bool = False) -> bytes:
 
 @cache
 def _libc() -> str:
-    return resources.files("gpulab.simt.runtime").joinpath("libc.ll").read_text()
+    return resources.files("gpulab.simt.runtime").joinpath("libc.ll").read_text(encoding="utf-8")
 
 
 def _supports_near_calls() -> bool:

@@ -99,7 +99,7 @@ def _runtime() -> str:
 @cache
 def _text(name: str) -> str:
     """Return a file of `gpulab.simt.runtime`."""
-    return resources.files("gpulab.simt.runtime").joinpath(name).read_text()
+    return resources.files("gpulab.simt.runtime").joinpath(name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=256)

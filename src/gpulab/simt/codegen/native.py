@@ -451,7 +451,10 @@ def _invalid_ptx_reported(name: str) -> Iterator[None]:
     try:
         yield
     except (*MALFORMED, RuntimeError) as error:
-        raise UsageError(f"invalid PTX: the simulator cannot compile `{name}` ({error}).") from error
+        raise UsageError(
+            f"the simulator cannot compile `{name}` ({str(error).strip()}): its PTX is invalid, or the "
+            "installation does not work, which `gpulab doctor` tests."
+        ) from error
 
 
 def _identity(module: Module, name: str, special: Specialization) -> tuple[object, ...]:

@@ -43,7 +43,7 @@ I32, I64 = vector("i32"), vector("i64")
 def _runtime() -> str:
     # The functions are in the same object file when the code is loaded, which makes calls short.
     declared = [f"declare dso_local {signature(name)}" for name in FUNCTIONS | RUNTIME_FUNCTIONS]
-    text = resources.files("gpulab.simt.runtime").joinpath("linked.ll").read_text()
+    text = resources.files("gpulab.simt.runtime").joinpath("linked.ll").read_text(encoding="utf-8")
     return "\n".join([*declared, text])
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpulab.errors import UsageError
+from gpulab.installation import install_command
 from gpulab.views.roofline.roofline_layout import (
     AXIS_HEIGHT,
     BADGE_RADIUS,
@@ -104,9 +105,7 @@ class _MatplotlibPen:
             from matplotlib.backends.backend_agg import FigureCanvasAgg
             from matplotlib.figure import Figure
         except ImportError:
-            raise UsageError(
-                "a PNG needs Matplotlib: pip install 'gpulab[lab]'. An SVG does not need it."
-            ) from None
+            raise UsageError(f"a PNG needs Matplotlib, an SVG does not: {install_command('lab')}") from None
         self._colours = colours
         self.figure = Figure(figsize=(width / 100, height / 100), dpi=100, facecolor=colours["paper"])
         FigureCanvasAgg(self.figure)

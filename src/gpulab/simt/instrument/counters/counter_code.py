@@ -79,7 +79,7 @@ def _text(name: str) -> str:
     names |= {name: str(value) for name, value in FACTS.items()}
     for n in (1, 2):
         names[f"SWAPPED_{n}"] = ", ".join(f"i32 {lane ^ n}" for lane in range(WARP))
-    text = resources.files("gpulab.simt.instrument.counters").joinpath(name).read_text()
+    text = resources.files("gpulab.simt.instrument.counters").joinpath(name).read_text(encoding="utf-8")
     return Template(text).safe_substitute(names)
 
 

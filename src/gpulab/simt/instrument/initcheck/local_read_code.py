@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalReadInstrumentation"]
 
-_TEXT = resources.files("gpulab.simt.instrument.initcheck").joinpath("local_reads.ll").read_text()
+_TEXT = (
+    resources.files("gpulab.simt.instrument.initcheck").joinpath("local_reads.ll").read_text(encoding="utf-8")
+)
 
 
 class LocalReadInstrumentation(Instrumentation):

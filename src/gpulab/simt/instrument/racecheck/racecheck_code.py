@@ -55,7 +55,7 @@ I32, I64 = vector("i32"), vector("i64")
 @cache
 def _text(name: str) -> str:
     """Return a file of this package with numbers in place of names."""
-    text = resources.files("gpulab.simt.instrument.racecheck").joinpath(name).read_text()
+    text = resources.files("gpulab.simt.instrument.racecheck").joinpath(name).read_text(encoding="utf-8")
     names = STATE | {event.upper(): number for event, number in CALLBACKS.items()} | FACTS
     names |= {"EVENTS": sum(FACTS[name] for name in ("ARRIVES", "COPIES", "PUBLISHES", "ACQUIRES"))}
     names |= PHASES | {"RECORD_BYTES": RECORD_BYTES, "MAX_INTERVALS": MAX_INTERVALS}

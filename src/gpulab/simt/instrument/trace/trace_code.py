@@ -58,7 +58,7 @@ LAYOUT = {
 
 @cache
 def _runtime() -> str:
-    text = resources.files("gpulab.simt.instrument.trace").joinpath("trace.ll").read_text()
+    text = resources.files("gpulab.simt.instrument.trace").joinpath("trace.ll").read_text(encoding="utf-8")
     return Template(text).safe_substitute({name: str(value) for name, value in LAYOUT.items()})
 
 
