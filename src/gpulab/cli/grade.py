@@ -86,7 +86,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unsandboxed",
         action="store_true",
-        help="run students' Python with your permissions, where there is no bubblewrap",
+        help="run students' Python with your permissions, where no sandbox starts",
     )
 
 

@@ -27,7 +27,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     lint.add_argument(
         "--unsandboxed",
         action="store_true",
-        help="run the Python of the sample class with your permissions, where there is no bubblewrap",
+        help="run the Python of the sample class with your permissions, where no sandbox starts",
     )
 
     new = add_course_command(
