@@ -1,5 +1,6 @@
-"""nbgrader settings of this course: labs/ holds the sources, grading/work/ all generated files.
+"""nbgrader settings of this course: labs/ holds the sources, work/ beside this file all generated files.
 
+This file lies in the folder of the course, or in its folder grading/, with the rubric and the sample class.
 `gpulab release`, `gpulab grade` and `nbgrader` itself, if called in this folder, read this file.
 """
 
@@ -20,6 +21,7 @@ from nbgrader.preprocessors import (
     SaveCells,
 )
 
+from gpulab.grading.pipeline.release_feedback import ReleaseFeedback
 from gpulab.grading.pipeline.verdict_preprocessors import (
     InsertVerdicts,
     RefuseAutograde,
@@ -31,8 +33,9 @@ from gpulab.grading.reports.feedback_page import FeedbackExporter, SummarizeFeed
 c = get_config()
 
 # Derived from the location of this file, because nbgrader needs an absolute root in whatever folder it runs.
-root = Path(__file__).resolve().parent.parent
-work = Path(__file__).resolve().parent.relative_to(root) / "work"
+folder = Path(__file__).resolve().parent
+root = folder.parent if folder.name == "grading" else folder
+work = folder.relative_to(root) / "work"
 (root / work).mkdir(exist_ok=True)  # for the gradebook, which nbgrader opens before it makes folders
 
 c.CourseDirectory.root = str(root)
@@ -80,4 +83,6 @@ c.Autograde.exporter_class = RefuseAutograde
 # SummarizeFeedback takes the place of GetGrades, and the exporter shows its summary.
 c.GenerateFeedback.exporter_class = FeedbackExporter
 c.GenerateFeedback.preprocessors = [SummarizeFeedback, CSSHTMLHeaderPreprocessor]
-c.SummarizeFeedback.rubric = str(Path(__file__).resolve().parent / "rubric.toml")
+# Students who did not submit through nbgrader's exchange are left out when it hands out the pages.
+c.ExchangeFactory.release_feedback = ReleaseFeedback
+c.SummarizeFeedback.rubric = str(folder / "rubric.toml")

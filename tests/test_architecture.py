@@ -39,8 +39,8 @@ TIERS = (
     {"cell", "config", "session"},
     {"verification", "profiling", "model", "timing"},
     {"views", "exploration"},
-    {"opening", "doctor", "exercises"},
-    {"notebook", "grading", "cli"},
+    {"opening", "exercises"},
+    {"notebook", "grading", "doctor", "cli"},
     {"__init__", "__main__", "released_names"},
 )
 TIER_OF = {part: tier for tier, parts in enumerate(TIERS) for part in parts}

@@ -104,6 +104,21 @@ def difficult_course(course: Course) -> Course:
     return course
 
 
+def submit_ungradable(course: Course) -> None:
+    """Submit further files that cannot be graded, each for another reason."""
+    text = (course.release / "tiny" / "tiny.ipynb").read_text(encoding="utf-8")
+    submit(course, "no_cells", "{}")
+    submit(course, "utf_16", "", "tiny.ipynb")
+    (course.submitted / "utf_16" / "tiny" / "tiny.ipynb").write_bytes("{}".encode("utf-16"))
+    for name in ("a.ipynb", "b.ipynb"):
+        submit(course, "two_others", "{}", name)
+    submit(course, "link", "{}", "other.ipynb")
+    (course.submitted / "link" / "tiny" / "tiny.ipynb").symlink_to("other.ipynb")
+    submit(course, "no_time", text)
+    submit(course, "no_time", "never", "timestamp.txt")
+    submit(course, "<i>markup", text)
+
+
 def submit(course: Course, student: str, text: str, name: str = "tiny.ipynb") -> None:
     folder = course.submitted / student / "tiny"
     folder.mkdir(parents=True, exist_ok=True)

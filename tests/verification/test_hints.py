@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import gpulab
-from gpulab.problems import problem
+from gpulab.config import KernelConfig
+from gpulab.problems import Input, Output, Problem, Step, problem
 from gpulab.verification.compare import compare
 from gpulab.verification.inputs import POISON
 from gpulab.verification.verify import verify
@@ -444,3 +445,45 @@ def test_first_piece_may_be_right(frames: list[int], words: str) -> None:
     configuration = config("stencil.naive", (32, 8, 1), (1, 1, 4))
     verdict = verify(device.kernel(function), configuration, device=device, shapes=[(65, 47, 11)])
     assert words in verdict.results[0].hint
+
+
+OVERFLOW = "the maximum is not subtracted, so exp overflows"
+
+
+def softmax(x: Any) -> Any:
+    terms = np.exp(x - x.max(axis=1, keepdims=True))
+    return terms / terms.sum(axis=1, keepdims=True)
+
+
+def overflowing_softmax(x: Any) -> Any:
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = np.exp(x.astype(np.float32))
+        return terms / terms.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_hint_is_not_computed_from_nan_or_infinity(declared: bool) -> None:
+    softmax_problem = Problem(
+        "softmax",
+        arguments=(
+            Output("y", ("rows", "columns")),
+            Input("x", ("rows", "columns"), values=(-100, 100)),
+            "rows",
+            "columns",
+        ),
+        sizes={"rows": 64, "columns": 64},
+        reference=softmax,
+        error_bound=lambda x: 1e-5 * softmax(x) + 1e-12,
+        mistakes={OVERFLOW: overflowing_softmax} if declared else None,
+        steps=(Step("serial", "a thread for each row"),),
+    )
+    case = softmax_problem.make_case((64, 64), np.random.default_rng(0))
+    x = next(argument.value for argument in case.arguments if argument.name == "x")
+    got = overflowing_softmax(x).astype(np.float32)
+    assert np.any(np.isnan(got))
+    assert np.any(got == 0)
+    launch = KernelConfig(softmax_problem, "serial", (32, 1, 1), softmax_problem.default_tile).at((64, 64))
+    hint = compare(case, launch, got).hint
+    assert (OVERFLOW in hint) == declared
+    assert "too high" not in hint
+    assert "too low" not in hint

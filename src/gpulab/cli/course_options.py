@@ -16,7 +16,7 @@ from gpulab.installation import install_command
 if TYPE_CHECKING:
     from gpulab.grading.pipeline.course import Course
 
-__all__ = ["add_course_command", "config_file_of", "course_of"]
+__all__ = ["add_course_command", "course_of"]
 
 
 def add_course_command(
@@ -47,17 +47,9 @@ def add_course_command(
 
 def course_of(args: argparse.Namespace) -> Course:
     """Return the course; raise `UsageError` if there is none."""
-    config_file = config_file_of(args)
-    from gpulab.grading.pipeline.course import open_course
+    from gpulab.grading.pipeline.course import find_course, open_course
 
-    return open_course(config_file)
-
-
-def config_file_of(args: argparse.Namespace) -> Path:
-    """Return the course's nbgrader_config.py; raise `UsageError` if there is none."""
-    from gpulab.grading.pipeline.course import find_course
-
-    return find_course(args.course)
+    return open_course(find_course(args.course))
 
 
 def prepare_imports() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpulab.cli.course_options import add_course_command, config_file_of, course_of
+from gpulab.cli.course_options import add_course_command, course_of
 from gpulab.cli.options import add_device, positive_int
 
 if TYPE_CHECKING:
@@ -70,7 +70,10 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "Exit code 1 if a sample submission does not get exactly its expected points.",
     )
     demo.add_argument(
-        "--work", type=Path, metavar="FOLDER", help="folder for the files; default: demo/ next to grading/"
+        "--work",
+        type=Path,
+        metavar="FOLDER",
+        help="folder for the files; default: demo/ in the course",
     )
     _add_judging(demo)
 
@@ -143,6 +146,8 @@ def run_grade(args: argparse.Namespace) -> int:
     for assignment in assignments:
         results = grade_submissions(course, assignment, _options(args))
         report = assignment_report(course, assignment)
+        if args.student:
+            report = report.of(args.student)
         console.print(gradebook(report))
         console.print(speedup(report))
         ungraded = [(visible(result.student), result.error) for result in results if not result.graded]
@@ -168,8 +173,7 @@ def not_graded(results: Iterable[tuple[str, str]]) -> Iterator[str]:
 def run_demo(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    config_file = config_file_of(args)
     from gpulab.grading.release import demo
 
-    work = args.work or config_file.parent.parent / "demo"
-    return demo.run_demo(config_file, work, Console(), _options(args))
+    course = course_of(args)
+    return demo.run_demo(course.config_file, args.work or course.root / "demo", Console(), _options(args))

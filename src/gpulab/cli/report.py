@@ -51,6 +51,8 @@ def run_report(args: argparse.Namespace) -> int:
         otherwise="no submission has been graded: run `gpulab grade` first.",
     )
     reports = [assignment_report(course, name) for name in assignments]
+    for report in reports:
+        say(report.outdated_remark, "yellow", error=True)
     print(write_report(reports, args.output or report_path(course)))
 
     for path, rows in ((args.csv, csv_rows), (args.moodle, moodle_rows), (args.canvas, canvas_rows)):

@@ -15,8 +15,9 @@ from gpulab.verification.wrong_places import WrongOutput, place_of
 __all__ = ["hint_for"]
 
 NOT_FINITE = (
-    "all wrong values are NaN or infinite, and the inputs are not: is a variable or an array read before it "
-    "is written? An array without `__shared__` belongs to one thread."
+    "all wrong values are NaN or infinite, and the inputs are not: does an operation overflow or divide by "
+    "zero, or is a variable or an array read before it is written? An array without `__shared__` belongs to "
+    "one thread."
 )
 
 MOST_COMPARED, MOST_LINES = 1 << 20, 200  # elements and lines of an array that lines are compared in
@@ -46,21 +47,23 @@ def hint_for(output: WrongOutput, *, added: bool, raced: bool = False) -> str:
     fractions = not np.array_equal(output.case.expected, np.rint(output.case.expected))
     if not np.any(values):
         return "every value is 0; is a sum or a factor an int?" if fractions else "every value is 0."
-    if fractions and not np.any(output.never) and np.array_equal(values, np.rint(values)):
+    # NaN and infinity spread: the finite values beside them, such as 1 / inf, are no proof either.
+    finite = bool(np.all(np.isfinite(output.values[output.computed])))
+    if fractions and finite and not np.any(output.never) and np.array_equal(values, np.rint(values)):
         return "every value is a whole number; is a sum or a factor an int?"
 
     cause = _known_mistake(output)
     if output.case.unordered is not None:  # the place of a value says nothing
         return cause
     # Values that repeat, such as zeros and ones, agree with those of other points by chance.
-    varied = len(np.unique(output.case.expected.ravel()[:MOST_COMPARED])) >= DISTINCT_VALUES
-    if varied and not cause:
+    comparable = finite and len(np.unique(output.case.expected.ravel()[:MOST_COMPARED])) >= DISTINCT_VALUES
+    if comparable and not cause:
         cause = _moved(output) or _stored_elsewhere(output)
     if cause:
         return cause
 
     place, computed = place_of(output), output.computed
-    sentences = [place] * bool(place) + (_misread(output) if varied else [])
+    sentences = [place] * bool(place) + (_misread(output) if comparable else [])
     if not sentences and np.any(computed) and not np.any(np.isfinite(output.values[computed])):
         return NOT_FINITE
     return " ".join([*sentences[:1], *map(as_sentence, sentences[1:])])
@@ -78,8 +81,12 @@ def _known_mistake(output: WrongOutput) -> str:
         if mistake.values.shape != got.shape:
             continue
         # The tolerance belongs to the correct expression, so a few points of a mistake may exceed it.
+        finite = np.isfinite(mistake.values) & np.isfinite(got)
         room = 4 * case.tolerance + 1e-6 * np.abs(mistake.values)
-        fits = np.abs(got - mistake.values) <= room
+        with np.errstate(invalid="ignore"):  # infinity less infinity
+            near = finite & (np.abs(got - mistake.values) <= room)
+        # A mistake of which a sum overflows has NaN or infinity itself.
+        fits = near | (got == mistake.values) | (np.isnan(got) & np.isnan(mistake.values))
         if np.count_nonzero(fits & compared) >= mistake.share * np.count_nonzero(compared):
             return mistake.description + ("" if mistake.description.endswith("?") else ".")
     return ""

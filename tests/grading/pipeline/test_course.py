@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
+from gpulab.cli import main
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.course import Course, find_course, open_course
 from tests.grading.conftest import REPOSITORY
@@ -28,6 +30,21 @@ def test_missing_course_is_reported_in_one_line(tmp_path: Path) -> None:
 def test_root_is_the_folder_above_the_configuration(course: Course) -> None:
     assert course.root == course.config_folder.parent
     assert course.source == course.root / "labs"
+
+
+def test_empty_folder_with_a_configuration_is_a_course(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_labs: None
+) -> None:
+    folder = tmp_path / "c1"
+    folder.mkdir()
+    shutil.copy(REPOSITORY / "grading" / "nbgrader_config.py", folder)
+    monkeypatch.chdir(folder)
+    assert main(["new-lab", "05_warmth"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["c1"]
+    written = {path.name for path in folder.iterdir()}
+    assert written == {"labs", "nbgrader_config.py", "rubric.toml", "sample_class", "work"}
+    assert main(["release", "05_warmth"]) == 0
+    assert (folder / "work" / "release" / "05_warmth" / "warmth.ipynb").is_file()
 
 
 def test_generated_folders_are_in_the_work_folder(course: Course) -> None:

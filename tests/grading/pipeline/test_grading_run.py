@@ -19,12 +19,13 @@ from gpulab.grading.pipeline.submissions import grade_submissions
 from gpulab.grading.pipeline.verdict_store import load_judged
 from gpulab.grading.release.assignments import release
 from tests.grading.conftest import UNSANDBOXED, make_course
-from tests.grading.small_class import CLASS, EXPECTED, cells_of, difficult_course, submit
+from tests.grading.small_class import CLASS, EXPECTED, cells_of, difficult_course, submit, submit_ungradable
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, list[GradedSubmission], Grades]:
     course = difficult_course(make_course(tmp_path_factory.mktemp("course")))
+    submit_ungradable(course)
     results = grade_submissions(course, "tiny", UNSANDBOXED)
     return course, results, read_grades(course, "tiny")
 
@@ -46,6 +47,29 @@ def test_unreadable_submission_has_an_error_and_no_points(graded: Graded, studen
     assert named in errors[student]
     assert "\n" not in errors[student]
     assert set(graded[2].scores[student].values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("student", "wrong", "advice"),
+    [
+        ("unreadable", "it is not JSON", "save it"),
+        ("misnamed", "there is my_tiny.ipynb", "Rename this file"),
+        ("nothing", "there is no notebook", "Submit this file"),
+        ("utf_16", "not text in UTF-8", "save it"),
+        ("no_cells", "no list of cells", "save it"),
+        ("link", "is a link", "submit the file itself"),
+        ("two_others", "there is a.ipynb, b.ipynb", "Rename the one to grade"),
+        ("no_time", "Your teacher sees it", "grade the submission again"),
+        ("<i>markup", "Your teacher sees it", "grade the submission again"),
+    ],
+)
+def test_submission_that_is_not_graded_has_a_page_with_the_reason_and_advice(
+    graded: Graded, student: str, wrong: str, advice: str
+) -> None:
+    page = (graded[0].feedback / student / "tiny" / "tiny.html").read_text(encoding="utf-8")
+    assert wrong in page
+    assert advice in page
+    assert str(graded[0].root) not in page
 
 
 def test_claims_of_saved_outputs_are_shown_as_contradicted(graded: Graded) -> None:

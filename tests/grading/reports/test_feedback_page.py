@@ -179,9 +179,11 @@ def fill_gradebook(url: str) -> None:
             gradebook.db.commit()
 
 
-def exported(notebook: Path, url: str) -> str:
-    options = {"template_name": "feedback", "embed_images": True}
-    exporter = FeedbackExporter(config=Config(HTMLExporter=options))
+def exported(notebook: Path, url: str, rubric: Path | None = None) -> str:
+    config = Config(HTMLExporter={"template_name": "feedback"})
+    if rubric is not None:
+        config.SummarizeFeedback.rubric = str(rubric)
+    exporter = FeedbackExporter(config=config)
     exporter.register_preprocessor(SummarizeFeedback, enabled=True)
     about = {"notebook": "lab", "assignment": "lab", "student": "ada", "db_url": url}
     html, _ = exporter.from_filename(str(notebook), resources={"nbgrader": about})
@@ -212,6 +214,30 @@ def test_old_marks_of_a_changed_answer_are_not_in_the_total(feedback: BeautifulS
 
 def test_unread_answer_has_no_score_on_the_page(feedback: BeautifulSoup) -> None:
     assert "0.0 / 5.0" not in feedback.text
+
+
+def test_points_at_level_2_are_those_that_the_level_has(tmp_path: Path) -> None:
+    folder = tmp_path / "autograded" / "ada" / "lab"
+    folder.mkdir(parents=True)
+    cells = [nbgrader_cell(f"opt_{number}_test", TEST, points=10) for number in (1, 2)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "lab.ipynb")
+    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    fill_gradebook(url)  # 0 of 10, and 4 of 10
+    rubric = tmp_path / "rubric.toml"
+    rubric.write_text(
+        "".join(
+            f'[lab.opt_{number}_test]\npoints = 10\nlevel_2 = {points}\nearns = "It is right."\n'
+            for number, points in ((1, 0), (2, 4))
+        )
+    )
+    stored = tmp_path / "results" / "lab" / "ada.json"
+    stored.parent.mkdir(parents=True)
+    stored.write_text(json.dumps({"key": "", "verdict": {"level": 2, "kernels": [], "incidents": []}}))
+    page = BeautifulSoup(exported(folder / "lab.ipynb", url, rubric), "html.parser")
+    assert "6 of 14 points" in page.select(".summary")[0].text
+    assert summary(page)["opt_1"][:2] == ["0 / 0", "This step has no points at your level."]
+    assert summary(page)["opt_2"][0] == "4 / 4"
+    assert "/ 10" not in " ".join(heading.text for heading in page.select(".panel-heading .pull-right"))
 
 
 def test_points_of_the_teacher_are_not_explained_as_automatic(feedback: BeautifulSoup) -> None:

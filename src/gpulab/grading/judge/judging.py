@@ -17,6 +17,7 @@ from gpulab.errors import ProblemError, UsageError
 from gpulab.exercises.lab_session import grade_as, normalized_id
 from gpulab.grading.checks import draws
 from gpulab.grading.checks.commits import ForeignAnswers
+from gpulab.grading.judge.missing_parts import MissingParts
 from gpulab.grading.judge.plan import ANSWERS, SETUP, SOLUTION, TEST, NotebookPlan, PlanCell
 from gpulab.grading.judge.records import (
     Incident,
@@ -25,7 +26,7 @@ from gpulab.grading.judge.records import (
     JudgeTask,
     Output,
     PageCell,
-    not_run_output,
+    error_output,
 )
 from gpulab.grading.judge.student_client import StudentFunction, StudentProcess, StudentProcessEnded
 from gpulab.grading.judge.student_start import student_starter
@@ -94,7 +95,9 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
         tempfile.TemporaryDirectory(prefix="gpulab-judge-") as scratch,
         StudentProcess(student_starter(task, Path(scratch))) as student,
     ):
-        page, values = run_student(student, submitted, task.plan)
+        page, values, failures = run_student(student, submitted, task.plan)
+        reported = {incident.reason for incident in student.incidents}
+        missing = MissingParts(submitted, task.plan, failures, values.keys())
         emit(
             "submission",
             replace(
@@ -121,14 +124,20 @@ def judge_notebook(task: JudgeTask, skipped: frozenset[str], emit: Emit) -> None
             if kernel is not None:
                 judged = replace(judged, outputs=(*evidence(kernel), *judged.outputs))
             judged = replace(judged, outputs=tuple(map(without_formula_links, judged.outputs)))
+            lacking = missing.exercise(test) if judged.score < test.points else ""
+            if lacking:  # the cause of the error that the test cell raised
+                others = [output for output in judged.outputs if output["output_type"] != "error"]
+                judged = replace(judged, outputs=(error_output("UsageError", lacking), *others))
             emit("cell", judged)
 
             if difference := claim_difference(submitted, judged):
                 emit("incident", difference)
             if isinstance(error, ForeignAnswers):
                 emit("incident", Incident("other parameters", test.grade_id, str(error)))
+            if any(failure in lacking for failure in failures.values() if failure not in reported):
+                emit("incident", Incident("failed", test.grade_id, lacking))
             if kernel is not None:
-                inspection = inspect_kernel(kernel, judged, error, headers, device)
+                inspection = inspect_kernel(kernel, judged, error, headers, missing, device)
                 if reason := impossible_time(inspection, device):
                     emit("incident", Incident("impossible time", test.grade_id, reason))
                     inspection = replace(inspection, timing=None)
@@ -155,17 +164,22 @@ def limit_cpu(limit_s: int) -> None:
 
 def run_student(
     student: StudentProcess, submitted: Sequence[SubmittedCell], plan: NotebookPlan
-) -> tuple[tuple[PageCell, ...], Mapping[str, Any]]:
-    """Run the student's own cells; return the page, cleaned, and the plain values of the answers."""
+) -> tuple[tuple[PageCell, ...], Mapping[str, Any], Mapping[int, str]]:
+    """Run the student's own cells.
+
+    Returns the page, cleaned; the plain values of the answers; and why a cell did not run to its end, by its
+    index.
+    """
     chosen = cells_to_run(submitted, plan)
-    page = []
+    page, failures = [], dict[int, str]()
     for index, cell in enumerate(submitted):
         outputs: tuple[Output, ...] = ()
         if index in chosen:
             run = student.run(cell.source, cell.grade_id or f"code cell {index + 1}")
             outputs = tuple(clean_outputs(run.outputs))
             if run.error:
-                outputs = (not_run_output(run.error),)
+                outputs = outputs or (error_output("NotRun", run.error),)
+                failures[index] = run.error
         page.append(PageCell(cell.source, outputs))
 
     try:
@@ -176,7 +190,7 @@ def run_student(
     for name, value in values.items():
         if isinstance(value, StudentFunction):
             value.text = function_text(submitted, name)
-    return tuple(page), values
+    return tuple(page), values, failures
 
 
 def _tests(plan: NotebookPlan) -> Iterator[tuple[PlanCell | None, PlanCell]]:

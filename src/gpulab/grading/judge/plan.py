@@ -14,7 +14,7 @@ from gpulab.grading.judge.python_cell import parse_python
 from gpulab.grading.pipeline.notebook_source import last_level_choice
 from gpulab.problems.registry import problem_text
 
-__all__ = ["NotebookPlan", "PlanCell", "read_plan"]
+__all__ = ["NotebookPlan", "PlanCell", "defined_names", "read_plan"]
 
 SETUP, TEST, ANSWERS, SOLUTION, KERNEL, OTHER = "setup", "test", "answers", "solution", "kernel", "other"
 
@@ -116,11 +116,11 @@ def _plan_cell(cell: Any) -> PlanCell:
     if is_kernel_cell(source):
         return PlanCell(SOLUTION if marks.get("solution") else KERNEL, name, source.lstrip("\n"))
     if marks.get("solution"):
-        return PlanCell(ANSWERS, name, source, names=_defined_names(source))
+        return PlanCell(ANSWERS, name, source, names=defined_names(source))
     return PlanCell(SETUP if marks.get("locked") else OTHER, name, source)
 
 
-def _defined_names(source: str) -> tuple[str, ...]:
+def defined_names(source: str) -> tuple[str, ...]:
     """Return the names that a Python cell defines at its top level."""
     names: dict[str, None] = {}
     for node in parse_python(source).body:

@@ -20,7 +20,7 @@ __all__ = [
     "JudgedSubmission",
     "KernelInspection",
     "PageCell",
-    "not_run_output",
+    "error_output",
 ]
 
 Output = Mapping[str, Any]  # an output of a cell, in the form of a notebook file
@@ -66,10 +66,11 @@ class Incident:
     Attributes
     ----------
     kind : str
-        "hung", "crashed", "not graded"; "flooded" for too much output; "claims differ" for a saved output
-        that claims more than the verdict; "other student id" for an id in the notebook that is not that of
-        the submission; "other parameters" for answers that are right for another student's parameters;
-        "impossible time" for a kernel that is faster than the data sheet of its GPU allows.
+        "hung", "crashed", "not graded"; "failed" for answers whose cell raised an error;
+        "flooded" for too much output; "claims differ" for a saved output that claims more than the verdict;
+        "other student id" for an id in the notebook that is not that of the submission; "other parameters"
+        for answers that are right for another student's parameters; "impossible time" for a kernel that is
+        faster than the data sheet of its GPU allows.
     cell : str
         The name of the cell; empty for the whole submission.
     reason : str
@@ -121,8 +122,8 @@ class KernelInspection:
     name : str
         The name in its header, such as "stencil.opt_1".
     state : str
-        "right", "wrong", "does not compile", "not written" (a stub is left) or "given" (it is unchanged, at a
-        level that gives the kernel).
+        "right", "wrong" (also if its cell is missing), "does not compile", "not written" (a stub is left) or
+        "given" (it is unchanged, at a level that gives the kernel).
     reasons, findings : tuple of str
         Sentences for the student.
     diagnostics : tuple of Diagnostic
@@ -137,6 +138,8 @@ class KernelInspection:
         Stars and counts of a right kernel whose step has a par, as `StarScore.as_dict` returns them.
     missed : bool
         The values are right, but a requirement is not satisfied.
+    remark : str
+        Which of several cells with this name counts; "" if there is one.
     """
 
     name: str
@@ -149,6 +152,7 @@ class KernelInspection:
     source: str = ""
     score: Mapping[str, Any] | None = None
     missed: bool = False
+    remark: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the inspection as plain data for JSON."""
@@ -177,6 +181,7 @@ class KernelInspection:
             data.get("source", ""),
             data.get("score"),
             data.get("missed", False),
+            data.get("remark", ""),
         )
 
 
@@ -245,13 +250,13 @@ class JudgedSubmission:
         return cls(**{**data, **parts})
 
 
-def not_run_output(reason: str) -> Output:
-    """Return the output of a cell that did not run to its end."""
+def error_output(name: str, reason: str) -> Output:
+    """Return the output of a cell with an error."""
     return {
         "output_type": "error",
-        "ename": "NotRun",
+        "ename": name,
         "evalue": reason,
-        "traceback": [f"NotRun: {reason}"],
+        "traceback": [f"{name}: {reason}"],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +21,7 @@ GRACE_S = 3.0  # time between the interrupt of a cell and the end of its process
 NOTEBOOK_LIMIT_S = 120.0  # limit of all cells together, restarts included
 START_LIMIT_S = 60.0  # until a new process has answered, on a busy machine
 MAX_RESTARTS = 2
+MAX_ERROR = 300  # characters of a cell's error that a sentence quotes
 NO_REPLY = "it sent no valid reply."
 
 
@@ -43,12 +44,21 @@ class StudentProcessFailed(GpulabError):
 class CellRun:
     """One cell of the student's own run.
 
-    outputs: in the form of a notebook file. error: why the cell did not end; empty otherwise.
+    outputs: in the form of a notebook file. error: why the cell did not run to its end; empty if it did.
     """
 
     outputs: list[dict[str, Any]] = field(default_factory=list)
     succeeded: bool = False
     error: str = ""
+
+
+def error_text(outputs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the first error among the outputs of a cell in one line, or ""."""
+    for output in outputs:
+        if "evalue" in output:
+            text = storable(f"{output.get('ename')}: {output['evalue']}")
+            return " ".join(text.split())[:MAX_ERROR]
+    return ""
 
 
 class StudentProcess:
@@ -97,9 +107,13 @@ class StudentProcess:
 
             reason = f"it wrote more than {MAX_WRITTEN >> 20} MiB of output and was stopped."
             self.incidents.append(Incident("flooded", label, reason))
+        error = "" if succeeded else error_text(outputs)
+        if reply.get("hung") is True:
+            error = f"it did not end within {limit_s:g} s and was interrupted."
+            self.incidents.append(Incident("hung", label, error))
         if succeeded:
             self._ran.append(source)
-        return CellRun(outputs, succeeded)
+        return CellRun(outputs, succeeded, error)
 
     def _failed(self, label: str, ended: StudentProcessEnded) -> CellRun:
         self.end()
@@ -178,7 +192,8 @@ class StudentProcess:
             process.write(json.dumps(request).encode() + b"\n")
             line = process.readline(min(limit_s, remaining))
         except TimeoutError:
-            raise StudentProcessEnded("it did not end in time and was stopped.", "hung") from None
+            reason = f"it did not end within {limit_s:g} s and was stopped."
+            raise StudentProcessEnded(reason, "hung") from None
         except BrokenPipeError:
             line = b""
         if not line.endswith(b"\n"):
@@ -218,9 +233,7 @@ class StudentFunction:
         process = self._process.compiler()
         run = process.run(self.text, self.__name__)
         if not run.succeeded:
-            errors = [str(output.get("evalue")) for output in run.outputs if "evalue" in output]
-            reason = storable((errors or [run.error])[0])
-            raise UsageError(f"{self.__name__} does not run by itself: {reason}")
+            raise UsageError(f"{self.__name__} does not run by itself: {run.error}")
         return StudentFunction(process, self.__name__, compiled=True)
 
     def __call__(self, *args: Any) -> Any:

@@ -6,6 +6,7 @@ including writing replies of its own. The judge therefore treats replies as clai
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import signal
@@ -38,9 +39,16 @@ def serve() -> None:
         os.dup2(null, descriptor)
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(n, mode) for n, mode in ((0, "r"), (1, "w"), (2, "w")))
 
+    builtins.input = refuse_input
     shell = open_shell()
     for line in requests:
         reply(replies, answer(shell, json.loads(line)))
+
+
+def refuse_input(prompt: object = "") -> str:
+    """Raise an error in place of `input`, which nobody could answer."""
+    del prompt
+    raise EOFError("input() gets no answer when a notebook is graded: assign the value in the cell.")
 
 
 def reply(replies: IO[str], data: Any) -> None:
@@ -54,8 +62,13 @@ def answer(shell: RecordingShell, request: dict[str, Any]) -> Any:
         case {"do": "run", "source": source, "limit_s": limit_s}:
             with time_limit(limit_s):
                 outputs, succeeded = shell.record(source)
-            flooded = isinstance(shell.error, OutputFlood)
-            return {"outputs": json_outputs(outputs), "succeeded": succeeded, "flooded": flooded}
+            flooded, hung = isinstance(shell.error, OutputFlood), isinstance(shell.error, CellTimeout)
+            return {
+                "outputs": json_outputs(outputs),
+                "succeeded": succeeded,
+                "flooded": flooded,
+                "hung": hung,
+            }
         case {"do": "values", "names": names}:
             namespace = shell.user_ns
             return {"values": {name: claim(namespace[name]) for name in names if name in namespace}}

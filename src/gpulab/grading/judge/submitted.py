@@ -15,15 +15,18 @@ from gpulab.grading.judge.plan import KERNEL, OTHER, SETUP, TEST, NotebookPlan
 from gpulab.grading.judge.python_cell import parse_python
 
 __all__ = [
+    "SAVE_AGAIN",
     "SubmittedCell",
     "cells_to_run",
     "function_text",
+    "header_name",
     "leaderboard_name",
     "read_submission",
     "too_large",
     "typed_student_id",
 ]
 
+SAVE_AGAIN = "Open the notebook in JupyterLab, save it, and submit the saved file."
 MAX_NOTEBOOK_BYTES = 50 << 20  # larger submissions are refused
 MAX_CELLS = 2000
 LARGEST_CONSTANT = 1e300  # Python writes no integer of more than 4300 digits, and infinity is no literal
@@ -66,12 +69,15 @@ def read_submission(text: str) -> tuple[SubmittedCell, ...]:
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):
-        raise UsageError("the submitted file is not a notebook: it is not JSON.") from None
+        raise UsageError(f"the submitted file is not a notebook: it is not JSON. {SAVE_AGAIN}") from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
-        raise UsageError("the submitted file is not a notebook: it has no list of cells.")
+        raise UsageError(f"the submitted file is not a notebook: it has no list of cells. {SAVE_AGAIN}")
     if len(cells) > MAX_CELLS:
-        raise UsageError(f"the notebook has {len(cells):,} cells; at most {MAX_CELLS:,} are graded.")
+        raise UsageError(
+            f"the notebook has {len(cells):,} cells; at most {MAX_CELLS:,} are graded. Delete cells that you "
+            "added and submit it again."
+        )
     return tuple(_submitted_cell(cell) for cell in cells if _is_code(cell))
 
 
@@ -140,6 +146,12 @@ def _imports(source: str) -> set[tuple[str, str]]:
                 origin = f"{'.' * level}{module or ''}"
                 found |= {(name.asname or name.name, f"{origin} {name.name}") for name in names}
     return found
+
+
+def header_name(text: str) -> str:
+    """Return the name in the header of a kernel cell, also of a header with an error."""
+    words = text.split(maxsplit=2)
+    return words[1] if len(words) > 1 else "?"
 
 
 def _names(source: str) -> tuple[set[str], set[str]]:

@@ -11,9 +11,10 @@ from gpulab.devices.base import Device
 from gpulab.errors import CompileError, GpulabError, HeaderError, WrongResult
 from gpulab.grading.checks.draws import random_generator
 from gpulab.grading.checks.recheck import last_result
+from gpulab.grading.judge.missing_parts import MissingParts
 from gpulab.grading.judge.plan import KERNEL, SOLUTION, NotebookPlan, PlanCell
 from gpulab.grading.judge.records import JudgedCell, KernelInspection, Output
-from gpulab.grading.judge.submitted import SubmittedCell
+from gpulab.grading.judge.submitted import SubmittedCell, header_name
 from gpulab.grading.pipeline.notebook_source import last_level_choice
 from gpulab.grading.release.stub import has_stub
 from gpulab.grading.similarity import same_kernel
@@ -57,7 +58,7 @@ def register_kernels(
         try:
             cell = parse_cell(text)
         except HeaderError as wrong:
-            errors[_header_name(text)] = wrong
+            errors[header_name(text)] = wrong
             continue
         errors.pop(cell.name, None)
         if cell.name in shown:
@@ -75,7 +76,7 @@ def register_kernels(
 
 def evidence(part: PlanCell) -> tuple[Output, ...]:
     """Return the view of the last check of a kernel, with the picture of its wrong values."""
-    name = _header_name(part.source)
+    name = header_name(part.source)
     cell, result = session.cell(name), last_result(name)
     if cell is None or result is None:
         return ()
@@ -89,15 +90,28 @@ def inspect_kernel(
     judged: JudgedCell,
     error: BaseException | None,
     headers: Mapping[str, HeaderError],
+    missing: MissingParts,
     device: Device,
 ) -> KernelInspection:
     """Return what the report says about a kernel, from the run of its test cell."""
-    name = _header_name(part.source)
+    inspection = _inspection(part, judged, error, headers, missing, device)
+    return replace(inspection, remark=missing.repeated_kernel(part))
+
+
+def _inspection(
+    part: PlanCell,
+    judged: JudgedCell,
+    error: BaseException | None,
+    headers: Mapping[str, HeaderError],
+    missing: MissingParts,
+    device: Device,
+) -> KernelInspection:
+    name = header_name(part.source)
     cell = session.cell(name)
     if name in headers:
         return KernelInspection(name, "wrong", (str(headers[name]),))
     if cell is None:
-        return KernelInspection(name, "not written")
+        return KernelInspection(name, "wrong", (missing.kernel(part),))
 
     source = f"{cell.header}{cell.source}"
     if level.is_given(cell) and level.current_level() == 2:
@@ -155,9 +169,3 @@ def _kernels(sources: Iterator[str] | Sequence[str]) -> Iterator[Cell]:
     for source in sources:
         if is_kernel_cell(source):
             yield parse_cell(source)
-
-
-def _header_name(text: str) -> str:
-    """Return the name in the header of a kernel cell, also of a header with an error."""
-    words = text.split(maxsplit=2)
-    return words[1] if len(words) > 1 else "?"

@@ -22,7 +22,7 @@ from gpulab.grading.judge.records import (
     JudgedSubmission,
     JudgeTask,
     KernelInspection,
-    not_run_output,
+    error_output,
 )
 from gpulab.grading.judge.student_client import StudentProcessFailed
 from gpulab.grading.sandbox.mechanisms import VARIABLE, chosen_mechanism
@@ -139,7 +139,7 @@ def judge(
 
 def _failed(task: JudgeTask, grade_id: str, reason: str) -> JudgedCell:
     points = next(cell.points for cell in task.plan.of_kind(TEST) if cell.grade_id == grade_id)
-    return JudgedCell(grade_id, 0.0, points, (not_run_output(reason),))
+    return JudgedCell(grade_id, 0.0, points, (error_output("NotRun", reason),))
 
 
 def messages(

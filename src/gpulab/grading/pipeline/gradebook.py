@@ -10,7 +10,16 @@ from typing import Any
 from gpulab.grading.pipeline.course import Course
 from gpulab.grading.pipeline.nbgrader_steps import create_gradebook
 
-__all__ = ["Grades", "Lateness", "Person", "entries_by_cell", "is_waiting", "open_gradebook", "read_grades"]
+__all__ = [
+    "Grades",
+    "Lateness",
+    "Person",
+    "entries_by_cell",
+    "is_waiting",
+    "open_gradebook",
+    "read_grades",
+    "read_penalty_terms",
+]
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,33 @@ def read_grades(course: Course, assignment: str) -> Grades:
             if lateness != Lateness():
                 late[student.id] = lateness
     return Grades(assignment, max_scores, dict(sorted(scores.items())), late, people)
+
+
+def read_penalty_terms(course: Course, assignment: str) -> tuple[str, Mapping[str, str]]:
+    """Return what penalties depend on besides the time of submission and the verdict, as text.
+
+    These are the due date, the student's extension, and the manual points of a late submission. The first
+    text is for students without a submission in the gradebook, the others are by student.
+    """
+    with open_gradebook(course) as gradebook:
+        due = gradebook.find_assignment(assignment).duedate
+        terms = {
+            submission.student.id: repr((due, submission.extension, _manual_points(submission)))
+            for submission in gradebook.assignment_submissions(assignment)
+        }
+    return repr((due, None, [])), terms
+
+
+def _manual_points(submission: Any) -> list[tuple[str, float | None, float | None]]:
+    """Return the manual points and the extra points of a submission, if it is late."""
+    if submission.assignment.duedate is None or not submission.total_seconds_late:
+        return []
+    return sorted(
+        (grade.name, grade.manual_score, grade.extra_credit)
+        for notebook in submission.notebooks
+        for grade in notebook.grades
+        if grade.manual_score is not None or grade.extra_credit
+    )
 
 
 def is_waiting(grade: Any) -> bool:

@@ -17,11 +17,12 @@ from nbgrader.utils import find_all_files
 from gpulab.errors import UsageError
 from gpulab.grading.judge.plan import TEST, NotebookPlan
 from gpulab.grading.judge.records import JudgedSubmission
-from gpulab.grading.pipeline.course import Course
+from gpulab.grading.pipeline.course import Course, GradingError
 from gpulab.grading.pipeline.gradebook import open_gradebook
 from gpulab.grading.pipeline.nbgrader_steps import make_converter, recorded_step
-from gpulab.grading.pipeline.submitted_files import TIMESTAMP, time_of_submission
+from gpulab.grading.pipeline.submitted_files import copy_exchange_files, notebook_names, time_of_submission
 from gpulab.grading.pipeline.verdict_preprocessors import ANSWERS_BEFORE, VERDICT
+from gpulab.grading.reports.ungraded_page import ungraded_page
 
 __all__ = ["GradebookWriter"]
 
@@ -52,9 +53,7 @@ class JudgedAutograde(Autograde):
         finally:
             self.exporter._preprocessors = []  # noqa: SLF001  (as nbgrader does)
         self.write_single_notebook(output, resources)
-        timestamp = folder / TIMESTAMP
-        if timestamp.is_file() and not timestamp.is_symlink():  # formgrader compares it
-            shutil.copyfile(timestamp, Path(self.writer.build_directory) / TIMESTAMP)
+        copy_exchange_files(folder, Path(self.writer.build_directory))
         self.set_permissions(assignment, student)
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
@@ -119,8 +118,12 @@ class GradebookWriter:
             finally:
                 log_file.write_text(log.text, encoding="utf-8")
 
-    def enter_failure(self, student: str) -> None:
-        """Enter a submission that could not be judged: it has no points, and manual points are kept."""
+    def enter_failure(self, student: str, problem: str, *, correctable: bool) -> None:
+        """Enter a submission that could not be judged: it has no points, and manual points are kept.
+
+        Its feedback page is written under the name of each notebook of the submission, because nbgrader's
+        `fetch_feedback` asks for the pages by these names.
+        """
         with recorded_step("the gradebook could not be written"), self._gradebook() as gradebook:
             gradebook.update_or_create_student(student)
             submission = gradebook.update_or_create_submission(self.assignment, student)
@@ -128,8 +131,19 @@ class GradebookWriter:
                 for grade in notebook.grades:
                     grade.auto_score, grade.needs_manual_grade = None, True
             gradebook.db.commit()
-        for folder in (self.course.autograded, self.course.feedback):
-            shutil.rmtree(folder / student / self.assignment, ignore_errors=True)
+        feedback = self.course.feedback / student / self.assignment
+        for folder in (self.course.autograded / student / self.assignment, feedback):
+            shutil.rmtree(folder, ignore_errors=True)
+
+        submission = self.course.submitted / student / self.assignment
+        page = ungraded_page(self.plan.name, problem, correctable=correctable)
+        try:
+            feedback.mkdir(parents=True, exist_ok=True)
+            for name in {self.plan.name, *notebook_names(submission)}:
+                (feedback / f"{name}.html").write_text(page, encoding="utf-8")
+            copy_exchange_files(submission, feedback)
+        except OSError as error:
+            raise GradingError(f"{feedback} cannot be written: {error.strerror}.") from error
 
     def scores(self) -> dict[str, dict[str, float | None]]:
         """Return the automatic points in the gradebook, by student and test cell."""
@@ -143,11 +157,11 @@ class GradebookWriter:
                 for submission in gradebook.assignment_submissions(self.assignment)
             }
 
-    def has_pages(self, student: str) -> bool:
-        """Return True if the graded notebook and the feedback of a student exist."""
-        graded = self.course.autograded / student / self.assignment / f"{self.plan.name}.ipynb"
+    def has_pages(self, student: str, *, graded: bool) -> bool:
+        """Return True if the feedback of a student exists, and the notebook of a graded submission."""
+        notebook = self.course.autograded / student / self.assignment / f"{self.plan.name}.ipynb"
         feedback = self.course.feedback / student / self.assignment / f"{self.plan.name}.html"
-        return graded.is_file() and feedback.is_file()
+        return feedback.is_file() and (notebook.is_file() or not graded)
 
     def write_feedback(self, student: str) -> None:
         """Write nbgrader's feedback page of one student."""

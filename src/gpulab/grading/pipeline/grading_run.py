@@ -1,4 +1,4 @@
-"""One run of `gpulab grade`: changed submissions are judged and entered in the gradebook."""
+"""One run of `gpulab grade`: what has changed is judged and entered in the gradebook."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gpulab.errors import UsageError
 from gpulab.grading.judge.plan import KERNEL, NotebookPlan, read_plan
 from gpulab.grading.judge.records import JudgedSubmission, JudgeTask
 from gpulab.grading.pipeline.course import Course, GradingError
+from gpulab.grading.pipeline.grade_bases import GradeBases
 from gpulab.grading.pipeline.gradebook_writer import GradebookWriter
 from gpulab.grading.pipeline.judge_workers import open_workers, worker_count
 from gpulab.grading.pipeline.nbgrader_steps import database_problem
@@ -26,8 +27,8 @@ from gpulab.grading.pipeline.verdict_store import (
     read_secret,
     save_baselines,
 )
-from gpulab.grading.release.assignments import read_notebook
-from gpulab.grading.release.rubric import required_rubric
+from gpulab.grading.release.assignments import graded_sources, max_points, read_notebook
+from gpulab.grading.release.rubric import check_points, required_rubric
 from gpulab.problems.registry import PROBLEM_FILE, open_lab
 from gpulab.profiling.speedup import VariantTiming
 
@@ -92,7 +93,8 @@ class GradingRun:
     def __post_init__(self) -> None:
         path = self.course.notebook(self.assignment)
         open_lab(path.parent)
-        required_rubric(self.course.config_folder / "rubric.toml", self.assignment)
+        rubric = required_rubric(self.course.config_folder / "rubric.toml", self.assignment)
+        check_points(rubric, max_points(path), path, graded_sources(path))
         self.plan: NotebookPlan = read_plan(path)
         self.source = read_notebook(path)
         self.students = self._selected()
@@ -100,6 +102,7 @@ class GradingRun:
         self.device = device_label(self.options)
         self.store = VerdictStore(self.course, self.assignment)
         self.writer = GradebookWriter(self.course, self.assignment, self.plan)
+        self.bases = GradeBases(self.course, self.assignment, self.plan)
 
     def _selected(self) -> list[str]:
         submitted = self.course.students(self.assignment)
@@ -189,20 +192,26 @@ class GradingRun:
         judged: bool,
     ) -> None:
         """Enter a verdict in the gradebook, unless it is already there."""
-        student = verdict.student
+        student, basis = verdict.student, self.bases.of(verdict.student)
         current = scores.get(student)
-        entered = not judged and self.store.is_written(student, key) and current is not None
-        if verdict.error:
-            if not entered:
-                self.writer.enter_failure(student)
-        elif not (entered and self.writer.has_pages(student) and verdict.scores.items() <= current.items()):  # type: ignore[union-attr]
+        entered = (
+            not judged
+            and current is not None
+            and verdict.scores.items() <= current.items()
+            and self.store.is_written(student, key, basis)
+            and self.writer.has_pages(student, graded=not verdict.error)
+        )
+        if not entered:
             self.store.mark_unwritten(student)
             verdict = self._enter(submission, verdict, key)
-        self.store.mark_written(student, key)
+        self.store.mark_written(student, key, basis)
         self.done.append(GradedSubmission(student, verdict.error, judged))
 
     def _enter(self, submission: Submission, verdict: JudgedSubmission, key: str) -> JudgedSubmission:
         """Write gradebook and feedback; return the verdict, with an error if nbgrader refuses it."""
+        if verdict.error:
+            self.writer.enter_failure(verdict.student, verdict.error, correctable=submission.correctable)
+            return verdict
         notebook = prepare_notebook(submission.notebook, self.source)
         try:
             self.writer.enter(verdict.student, notebook, verdict)
@@ -212,7 +221,7 @@ class GradingRun:
                 raise
             verdict = replace(verdict, cells=(), error=str(failed))
             self.store.save(verdict, key)
-            self.writer.enter_failure(verdict.student)
+            self.writer.enter_failure(verdict.student, verdict.error, correctable=False)
         return verdict
 
     def _failed(self, student: str, reason: str) -> JudgedSubmission:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpulab.errors import UsageError
+from gpulab.grading.judge.plan import read_plan
 from gpulab.grading.pipeline.course import Course
+from gpulab.grading.pipeline.grade_bases import GradeBases
 from gpulab.grading.pipeline.gradebook import read_grades
 from gpulab.grading.pipeline.grading_run import GradedSubmission, GradeOptions, GradingRun, locked_course
 from gpulab.grading.pipeline.nbgrader_steps import shared_engine
-from gpulab.grading.pipeline.verdict_store import load_baselines, load_judged
+from gpulab.grading.pipeline.verdict_store import VerdictStore, load_baselines, load_judged
 from gpulab.grading.release.rubric import read_rubric
 from gpulab.grading.reports.assignment_report import AssignmentReport
 from gpulab.grading.reports.html_report import feedback_links
@@ -94,7 +96,17 @@ def assignment_report(
         feedback=feedback_links(course, assignment, students, report_path(course)),
         known_kernels=known_kernels(course.source / assignment),
         baselines=load_baselines(course, assignment) or (),
+        outdated=_outdated(course, assignment, students),
     )
+
+
+def _outdated(course: Course, assignment: str, students: Sequence[str]) -> list[str]:
+    """Return the students whose points were entered on another basis than the present one."""
+    if assignment not in course.assignments():  # a lab of an earlier term
+        return []
+    store = VerdictStore(course, assignment)
+    bases = GradeBases(course, assignment, read_plan(course.notebook(assignment)))
+    return [student for student in students if store.written_basis(student) != bases.of(student)]
 
 
 def report_path(course: Course) -> Path:

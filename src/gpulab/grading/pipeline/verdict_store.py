@@ -54,12 +54,16 @@ class VerdictStore:
     def save(self, verdict: JudgedSubmission, key: str) -> None:
         _write_json(self.path(verdict.student), {"key": key, "verdict": verdict.as_dict()})
 
-    def is_written(self, student: str, key: str) -> bool:
-        """Return True if the verdict with this key was entered in the gradebook completely."""
-        return _read_json(self._written_path(student)).get("key") == key
+    def is_written(self, student: str, key: str, basis: str) -> bool:
+        """Return True if the verdict with this key was entered in the gradebook completely, on this basis."""
+        return _read_json(self._written_path(student)) == {"key": key, "basis": basis}
 
-    def mark_written(self, student: str, key: str) -> None:
-        _write_json(self._written_path(student), {"key": key})
+    def mark_written(self, student: str, key: str, basis: str) -> None:
+        _write_json(self._written_path(student), {"key": key, "basis": basis})
+
+    def written_basis(self, student: str) -> str | None:
+        """Return the basis on which a verdict was entered in the gradebook; None if it was not."""
+        return _read_json(self._written_path(student)).get("basis")
 
     def mark_unwritten(self, student: str) -> None:
         self._written_path(student).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 from gpulab.errors import UsageError
 from gpulab.grading.pipeline.notebook_source import check_calls, ends_with_check
 
-__all__ = ["Criterion", "check_points", "read_rubric", "required_rubric"]
+__all__ = ["Criterion", "check_points", "max_at_level", "read_rubric", "required_rubric"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,14 @@ class Criterion:
     def max_points(self, level: int) -> float:
         """Return the maximum points at a level."""
         return self.level_2 if level == 2 and self.level_2 is not None else self.points
+
+
+def max_at_level(points: float | None, criterion: Criterion | None, level: int | None) -> float:
+    """Return the maximum of a test cell at a level; None is level 1.
+
+    points: its maximum in the gradebook. criterion: its entry of the rubric; None if it has none.
+    """
+    return min(points or 0.0, criterion.max_points(level or 1)) if criterion else points or 0.0
 
 
 def read_rubric(path: Path, assignment: str) -> dict[str, Criterion]:

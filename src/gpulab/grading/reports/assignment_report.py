@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from gpulab.errors import Diagnostic
 from gpulab.grading.judge.records import Incident
 from gpulab.grading.pipeline.gradebook import Grades, Lateness
-from gpulab.grading.release.rubric import Criterion
+from gpulab.grading.release.rubric import Criterion, max_at_level
 from gpulab.profiling.speedup import SpeedupTable, VariantTiming
 from gpulab.verification.verdict import Plane
 
@@ -37,6 +37,8 @@ class InspectedKernel(Protocol):
     def source(self) -> str: ...
     @property
     def score(self) -> Mapping[str, Any] | None: ...
+    @property
+    def remark(self) -> str: ...
 
 
 class InspectedSubmission(Protocol):
@@ -80,6 +82,8 @@ class AssignmentReport:
         By kernel, the texts that are not reported if several students submit them.
     baselines : sequence of VariantTiming
         Times of the kernels that the lab shows.
+    outdated : sequence of str
+        Students whose points were entered before something that they depend on changed.
     """
 
     grades: Grades
@@ -90,6 +94,28 @@ class AssignmentReport:
     feedback: Mapping[str, str] = field(default_factory=dict)
     known_kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     baselines: Sequence[VariantTiming] = ()
+    outdated: Sequence[str] = ()
+
+    def of(self, students: Sequence[str]) -> AssignmentReport:
+        """Return the report of these students only."""
+        scores = {student: row for student, row in self.grades.scores.items() if student in students}
+        return replace(
+            self,
+            grades=replace(self.grades, scores=scores),
+            ungraded={student: error for student, error in self.ungraded.items() if student in students},
+            outdated=[student for student in self.outdated if student in students],
+        )
+
+    @property
+    def outdated_remark(self) -> str:
+        """A sentence about points that are not up to date, or ""."""
+        if not self.outdated:
+            return ""
+        return (
+            f"The lab, its rubric, the settings or a penalty's due date or manual points have changed since "
+            f"the points of {', '.join(self.outdated)} were entered: run `gpulab grade "
+            f"{self.grades.assignment}`."
+        )
 
     @property
     def students(self) -> list[str]:
@@ -112,10 +138,7 @@ class AssignmentReport:
 
     def max_score(self, student: str, cell: str) -> float:
         """Return the maximum of a test cell at the student's level."""
-        max_score = self.grades.max_scores[cell]
-        if cell not in self.rubric:
-            return max_score
-        return min(max_score, self.rubric[cell].max_points(self.level(student) or 1))
+        return max_at_level(self.grades.max_scores[cell], self.rubric.get(cell), self.level(student))
 
     def lateness(self, student: str) -> Lateness:
         """Return the delay and the penalty of a submission."""

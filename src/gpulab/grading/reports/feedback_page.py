@@ -27,7 +27,7 @@ from traitlets.config import Config
 from gpulab.errors import UsageError
 from gpulab.grading.judge.records import Incident
 from gpulab.grading.pipeline.gradebook import entries_by_cell, is_waiting
-from gpulab.grading.release.rubric import Criterion, read_rubric
+from gpulab.grading.release.rubric import Criterion, max_at_level, read_rubric
 from gpulab.grading.reports.feedback_summary import GradedCell, summary_html, summary_row
 from gpulab.grading.sandbox.safe_markdown import clean_markdown
 
@@ -68,7 +68,7 @@ class FeedbackExporter(HTMLExporter):
         has_attachments = context.get("cell", {}).get("attachments")
         html = self._plain.markdown2html(context, source) if has_attachments else self._rendered(source)
         folder = context.get("resources", {}).get("metadata", {}).get("path", "")
-        return _with_images(html, Path(folder).resolve()) if self.embed_images else str(html)
+        return _with_images(html, Path(folder).resolve())  # nbgrader's exchange hands out the page alone
 
     def _highlight(self, source: str, language: str | None = None, metadata: object = None) -> str:
         """Return the HTML of a code cell; `metadata` has no effect on Python code."""
@@ -137,7 +137,10 @@ class SummarizeFeedback(NbGraderPreprocessor):
             # An answer that changed after it was read keeps its old score until it is read again.
             unread = sum(grade.score for grade in grades.values() if is_waiting(grade))
             about["score"] = notebook.score - unread - about["late_penalty"]
-            about["max_score"] = notebook.max_score
+            max_scores = {
+                name: max_at_level(grade.max_score, criteria.get(name), inspection.get("level"))
+                for name, grade in grades.items()
+            }
             for cell in nb.cells:
                 marks = cell.metadata.get("nbgrader", {})
                 name = marks.get("grade_id")
@@ -146,7 +149,7 @@ class SummarizeFeedback(NbGraderPreprocessor):
                     marks["comment"] = clean_markdown(comment)  # the page renders it as Markdown
                 if name in grades:
                     grade = grades[name]
-                    marks["score"], marks["points"] = grade.score, grade.max_score
+                    marks["score"], marks["points"] = grade.score, max_scores[name]
                     marks["not_read"] = is_waiting(grade)
                     graded = _graded_cell(cell, grade, comment, criteria.get(name))
                     marks["automatic"] = graded.automatic
@@ -155,9 +158,13 @@ class SummarizeFeedback(NbGraderPreprocessor):
         about["summary"] = summary_html(
             rows,
             max(0.0, about["score"]),
-            about["max_score"],
+            sum(max_scores.values()),
             penalty=about["late_penalty"],
-            incidents=[str(Incident(**incident)) for incident in inspection.get("incidents", ())],
+            incidents=[
+                str(Incident(**incident))
+                for incident in inspection.get("incidents", ())
+                if incident["kind"] != "failed"  # which the row of the exercise says
+            ],
         )
         return nb, resources
 
@@ -188,7 +195,7 @@ def _graded_cell(cell: Any, grade: Grade, comment: str, criterion: Criterion | N
     return GradedCell(
         marks["grade_id"],
         float(grade.score or 0.0),
-        float(grade.max_score or 0.0),
+        float(marks["points"]),
         not_read=marks["not_read"],
         is_test=is_test,
         automatic=grade.auto_score if replaced else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab.errors import UsageError, as_sentence, first_sentence
@@ -89,8 +89,17 @@ def summary_row(cell: GradedCell, kernels: Mapping[str, Mapping[str, Any]]) -> S
         return SummaryRow(cell.grade_id, points, f"Your teacher has set these points. {check}")
 
     kernel = kernels.get(cell.variant)
+    row = _row(cell, points, kernel)
+    remark = kernel.get("remark", "") if kernel is not None else ""
+    return replace(row, result=f"{remark} {as_sentence(row.result)}") if remark else row
+
+
+def _row(cell: GradedCell, points: str, kernel: Mapping[str, Any] | None) -> SummaryRow:
+    """Return the line of a test cell or an answer whose points are those of the judge or the comment."""
     if kernel is not None and kernel["state"] == "given" and not cell.score:
         return SummaryRow(cell.grade_id, "given", "The kernel is given at this level.")
+    if not cell.max_score and not cell.score:
+        return SummaryRow(cell.grade_id, points, "This step has no points at your level.")
     if cell.score >= cell.max_score:
         earned = cell.earns if cell.is_test else first_sentence(cell.comment)
         return SummaryRow(cell.grade_id, points, earned or "All points.")

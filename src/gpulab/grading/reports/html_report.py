@@ -1,7 +1,6 @@
 """HTML report of a class: totals, distributions, common findings, speed-ups and the errors of each kernel.
 
-The report is one file. It needs no other file and no network, follows the reader's light or dark setting,
-and runs no script. All text that comes from a submission is escaped.
+All text that comes from a submission is escaped.
 """
 
 from __future__ import annotations
@@ -15,22 +14,14 @@ from gpulab.grading.pipeline.course import Course
 from gpulab.grading.reports.assignment_report import AssignmentReport, InspectedKernel
 from gpulab.grading.reports.class_sections import class_sections
 from gpulab.grading.reports.class_table import CLASS_STYLE, class_table
+from gpulab.grading.reports.html_page import html_page
 from gpulab.views.compile_view import compile_error_view
 from gpulab.views.html import View, escape, note, paragraph, stack, table
 from gpulab.views.plane import plane_view
-from gpulab.views.theme import STYLE
 
 __all__ = ["feedback_links", "report_html", "write_report"]
 
-# The browser must not load or run anything, even if markup of a submission reached the page.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-PAGE = """
-html{background:#fff;color-scheme:light dark}
-@media (prefers-color-scheme:dark){html{background:#111418}}
-body{margin:0}
-main.gpulab{max-width:1400px;margin:0 auto;padding:16px 20px 60px}
-.gpulab h1{font-size:24px;margin:12px 0 2px} .gpulab h2{font-size:19px;margin:32px 0 6px}
-.gpulab h3{font-size:16px;margin:24px 0 4px} .gpulab a{color:var(--gp-plain)}
+REPORT_STYLE = """
 .gpulab nav{margin:6px 0} .gpulab nav a{margin-right:14px;white-space:nowrap}
 .gpulab td.chart{padding:1px 10px} .gpulab td.chart svg{display:block}
 @media print{.gpulab h3,.gpulab .gp-note,.gpulab svg{break-inside:avoid}}
@@ -49,21 +40,15 @@ def report_html(reports: Sequence[AssignmentReport], now: dt.datetime | None = N
     when = (now or dt.datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M")
     names = ", ".join(report.grades.assignment for report in reports)
     body = "".join(assignment_section(report) for report in reports)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Grades: {escape(names)}</title><style>{STYLE}{PAGE}{CLASS_STYLE}</style></head>\n"
-        f'<body><main class="gpulab"><h1>Grades: {escape(names)}</h1>'
-        f'<div class="gp-line gp-dim">written {when}</div>{body}</main></body></html>\n'
-    )
+    written = f'<div class="gp-line gp-dim">written {when}</div>'
+    return html_page(f"Grades: {names}", written + body, REPORT_STYLE + CLASS_STYLE)
 
 
 def assignment_section(report: AssignmentReport) -> str:
     """Return all sections of one assignment, with links to them after the table of totals."""
     name = report.grades.assignment
     sections = [
-        ("gradebook", class_table(report) + rubric_list(report)),
+        ("gradebook", _outdated(report) + class_table(report) + rubric_list(report)),
         *class_sections(report),
         ("errors", errors_section(report)),
     ]
@@ -77,6 +62,11 @@ def assignment_section(report: AssignmentReport) -> str:
     )
     label = escape(f"Sections of {name}")
     return f'<section id="{escape(name)}"><nav aria-label="{label}">{links}</nav>{body}</section>'
+
+
+def _outdated(report: AssignmentReport) -> str:
+    remark = report.outdated_remark
+    return note("bad", "not up to date", [remark]).html if remark else ""
 
 
 def rubric_list(report: AssignmentReport) -> str:
@@ -144,7 +134,9 @@ def kernel_view(kernel: InspectedKernel) -> View:
         return stack(paragraph(f"{kernel.name}:"), compile_error_view(CompileError(list(kernel.diagnostics))))
     # Many findings are part of a reason already.
     reasons = "\n".join(kernel.reasons)
-    items = [*kernel.reasons, *(finding for finding in kernel.findings if finding not in reasons)]
+    remarks = [kernel.remark] if kernel.remark else []
+    findings = [finding for finding in kernel.findings if finding not in reasons]
+    items = [*remarks, *kernel.reasons, *findings]
     drawing = plane_view(kernel.plane) if kernel.plane is not None else None
     return stack(note("bad", f"{kernel.name}: {kernel.state}", items), drawing)
 
