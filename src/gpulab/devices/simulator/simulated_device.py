@@ -35,7 +35,7 @@ from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.heap import DeviceHeap
 from gpulab.simt.runtime.host_memory import host_budget
-from gpulab.simt.runtime.layout import DEFAULT_BUDGET, GRID_BARRIER_BYTES
+from gpulab.simt.runtime.layout import DEFAULT_BUDGET, DEFAULT_LAUNCH_BUDGET, GRID_BARRIER_BYTES
 from gpulab.simt.runtime.texture_table import TextureTable
 from gpulab.simt.runtime.variable_memory import VariableMemory
 
@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 MAX_PRINTED = 1 << 20  # characters of printf that are kept, as many as CUDA's buffer has bytes by default
+WARPS_AT_LIMIT = 8  # the budget of a launch is that of a warp times this, unless the default applies
 OLDEST_ARCH = 75  # oldest architecture of NVRTC 13; kernels for older GPUs are compiled for it
 
 
@@ -204,7 +205,11 @@ class SimulatedKernel(RecordableKernel):
         packed = self._pack(values)
         symbols, parameter_copy = self._addresses(native.symbols, packed)
         self.printed, self.warned = "", ()
-        budget = self.device.budget if budget is None else min(budget, self.device.budget)
+        device = self.device
+        launch_budget = device.launch_budget
+        if budget is not None:
+            launch_budget = min(WARPS_AT_LIMIT * budget, launch_budget)
+        budget = device.budget if budget is None else min(budget, device.budget)
         request = GridLaunch(
             native,
             self.device.memory,
@@ -215,6 +220,7 @@ class SimulatedKernel(RecordableKernel):
             shared_bytes,
             prints="vprintf" in self.module.ptx.functions,
             budget=budget,
+            launch_budget=launch_budget,
             order=order,
             grid_barrier=0 if barrier is None else barrier.allocation.address,
             heap=self.device.heap if {"malloc", "free"} & self.module.ptx.functions.keys() else None,
@@ -230,7 +236,8 @@ class SimulatedKernel(RecordableKernel):
         if outcome.print_lost:
             self.printed += "\n(the buffer of printf was full; the rest of the output is lost)\n"
         if outcome.fault is not None:
-            raise explain(outcome.fault, self, self.named_arrays(values), budget, outcome.mixed_barriers)
+            limits = budget, launch_budget
+            raise explain(outcome.fault, self, self.named_arrays(values), limits, outcome.mixed_barriers)
         if outcome.mixed_barriers is not None:
             self.warned = (explain_barriers(outcome.mixed_barriers),)
         return native
@@ -311,7 +318,7 @@ class SimulatedDevice(RecordableDevice):
         self.memory = Memory(host_budget())
         self.heap = DeviceHeap(self.memory)
         self.textures = TextureTable()
-        self.budget = DEFAULT_BUDGET
+        self.budget, self.launch_budget = DEFAULT_BUDGET, DEFAULT_LAUNCH_BUDGET
         self._copies = DelayedCopies()
         self._streams = count(1)
         self._modules = LoadedModules[SimulatedModule]()
