@@ -383,6 +383,14 @@ class RecordableKernel(Kernel):
 
     @property
     @abstractmethod
+    def silent(self) -> RecordableKernel:
+        """The kernel without its calls of `printf` and `assert`; itself if it has none.
+
+        It belongs to a module of its own, whose variables have the values that those of this kernel have now.
+        """
+
+    @property
+    @abstractmethod
     def flow(self) -> ControlFlow:
         """The control flow graph of the entry."""
 

@@ -194,7 +194,7 @@ def variant_launch(
 ) -> SampledLaunch:
     """Return the launch of a problem's kernel on a GPU, on random inputs that take little memory."""
     launch = config.at(shape or config.timing_shape, spec)
-    simulated = _with_loops_of(spec, kernel.on_simulator, config)
+    simulated = _with_loops_of(spec, kernel.on_simulator, config).silent
     rng = np.random.default_rng(seed)
     period = draw_period(rng)
     args = []
@@ -212,7 +212,7 @@ def variant_launch(
 
 def prepare_variant(kernel: Kernel, config: KernelConfig, *, device: Device) -> None:
     """Compile and cache on disk all code that `profile_variant` needs for this configuration."""
-    simulated = _with_loops_of(device.spec, kernel.on_simulator, config)
+    simulated = _with_loops_of(device.spec, kernel.on_simulator, config).silent
     prepare_sampling(simulated, device.spec, config.block)
 
 

@@ -16,6 +16,7 @@ from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program, name_expressions_of
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel, RecordableModule
+from gpulab.devices.kernel_output import show_printed
 from gpulab.devices.launch_limits import check_bounds, check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.simulator.faults import explain, explain_barriers
@@ -122,6 +123,25 @@ class SimulatedKernel(RecordableKernel):
         return self
 
     @property
+    def silent(self) -> SimulatedKernel:
+        kernel = self._silent
+        if kernel is None:
+            return self
+        values = self.module.read_variables()
+        kernel.module.write_variables(
+            {name: values[name] for name in values.keys() & kernel.module.variables.keys()}
+        )
+        return kernel
+
+    @cached_property
+    def _silent(self) -> SimulatedKernel | None:
+        program = self.program.silent
+        if program is None:
+            return None
+        module = SimulatedModule(self.device, program, independent_threads=self.module.independent_threads)
+        return module.get_function(self.name, cooperative=self.cooperative)
+
+    @property
     def constants(self) -> dict[int, str]:
         variables = self.module.ptx.variables
         return {
@@ -147,8 +167,12 @@ class SimulatedKernel(RecordableKernel):
         stream: Stream | None = None,
     ) -> None:
         launch = Launch(self, grid, block, args, shared_mem)
-        with self.device.ordered(DeviceOperation("kernel", self.name, stream, launch=launch)):
-            self.record(None, grid, block, args, shared_mem)
+        self.printed = ""
+        try:
+            with self.device.ordered(DeviceOperation("kernel", self.name, stream, launch=launch)):
+                self.record(None, grid, block, args, shared_mem)
+        finally:  # the output before a fault helps to find it
+            show_printed(self.printed)
         self.warn()
 
     def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
@@ -234,7 +258,8 @@ class SimulatedKernel(RecordableKernel):
         if outcome.printed:
             self._print(outcome)
         if outcome.print_lost:
-            self.printed += "\n(the buffer of printf was full; the rest of the output is lost)\n"
+            calls = f"{outcome.print_lost:,} more call{'s' * (outcome.print_lost > 1)}"
+            self.printed += f"\n(the buffer of printf was full: the output of {calls} is lost)\n"
         if outcome.fault is not None:
             limits = budget, launch_budget
             raise explain(outcome.fault, self, self.named_arrays(values), limits, outcome.mixed_barriers)
@@ -247,11 +272,11 @@ class SimulatedKernel(RecordableKernel):
         from gpulab.simt.runtime.printing import format_record
 
         memory = self.device.memory
-        for record in outcome.printed:
+        for number, record in enumerate(outcome.printed):
             text = format_record(memory.read_string(record.format), record.arguments, memory.read_string)
             self.printed += text[: MAX_PRINTED - len(self.printed)]
             if len(self.printed) == MAX_PRINTED:
-                outcome.print_lost = True
+                outcome.print_lost += len(outcome.printed) - number
                 break
 
     def _grid_barrier(

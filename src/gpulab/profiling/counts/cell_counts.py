@@ -147,7 +147,7 @@ def count_cell(
     sampled: bool = False,
     part: int | None = None,
 ) -> CellCount:
-    """Launch a cell's kernel once on the simulator, on random inputs, and count.
+    """Launch a cell's kernel once on the simulator, on random inputs, and count it without `printf`.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def count_cell(
     UnsupportedInstruction
         If the simulator cannot execute the kernel.
     """
-    config, simulated = cell.config, kernel.on_simulator
+    config, simulated = cell.config, kernel.on_simulator.silent
     launch = config.at(config.counted_shape if shape is None else shape, simulated.device.spec)
     inputs = config.problem.arguments(launch.shape, np.random.default_rng(seed))
     arguments = place_arguments(simulated.device, inputs, poisoned)

@@ -101,13 +101,13 @@ class PrintRecord:
 class LaunchOutcome:
     """The result of a launch: its fault, if there was one, and what the kernel printed.
 
-    `print_lost` is True if the print buffer overflowed.
+    `print_lost` is the number of calls of `printf` whose output did not fit into the print buffer.
     """
 
     fault: Fault | None = None
     mixed_barriers: MixedBarriers | None = None
     printed: list[PrintRecord] = field(default_factory=list)
-    print_lost: bool = False
+    print_lost: int = 0
 
 
 @dataclass(frozen=True)
@@ -358,7 +358,7 @@ def _outcome(
     for worker in workers:
         if used := worker["printed_bytes"]:
             limit = worker["printed_limit"]
-            outcome.print_lost |= used > limit
+            outcome.print_lost += worker["printed_lost"]
             outcome.printed += _records(worker.memory["printed"][: min(used, limit)].tobytes())
     outcome.printed.sort(key=lambda r: r.block)
     return outcome

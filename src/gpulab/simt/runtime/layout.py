@@ -66,6 +66,7 @@ FIELDS = (
     "symbols",  # address of the table of device addresses of module variables
     "site_caches",  # address of the allocation that each site accessed last, see SITE_CACHE_BYTES
     "printed", "printed_bytes", "printed_limit",
+    "printed_lost",  # calls of `printf` whose records did not fit
     "budget",  # instructions a warp may execute
     "launch_budget",  # instructions that all warps of the launch may execute
     "spent",  # address of the number of instructions that they have executed, as far as it is known

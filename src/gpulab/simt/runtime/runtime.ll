@@ -476,6 +476,9 @@ define internal void @sim_print(ptr %ctx, i32 %warp, i32 %lane, i64 %format, i64
   %fits = icmp ule i64 %end, %limit
   br i1 %fits, label %write, label %full
 full:
+  %lost = call i64 @get(ptr %ctx, i64 ${printed_lost})
+  %lost.now = add i64 %lost, 1
+  call void @put(ptr %ctx, i64 ${printed_lost}, i64 %lost.now)
   ret void
 write:
   %buffer = call i64 @get(ptr %ctx, i64 ${printed})
