@@ -42,9 +42,9 @@ _INT128 = "--device-int128"  # nvcc has `__int128` without an option
 # short compilation. A source that contains a beginning of their names is compiled with them.
 _MINIMAL = "--minimal"
 _MAY_NEED_ALL = re.compile(r"\b(?:cuda|CU|tex|surf)|<<<|##")
-# The functions behind `printf` and `assert`, and definitions of them that do nothing, which are always inlined:
-# the compiler then removes what only their arguments need. Side effects of arguments remain. (NVRTC drops a
-# function that is declared inline before it translates `printf` to calls of it.)
+# The functions behind `printf` and `assert`, and definitions of them that do nothing. The compiler inlines
+# them and removes what only their arguments need; side effects of arguments remain. They are not declared
+# inline, because NVRTC would drop them before it translates `printf` to calls of them.
 SILENCED = ("vprintf", "__assertfail")
 _SILENT_DEFINITIONS = """\
 extern "C" __device__ int vprintf(const char*, const char*) { return 0; }
