@@ -15,6 +15,10 @@ __all__ = ["KernelConfig", "LaunchConfig", "check_block", "defines"]
 
 _AXES = "xyz"
 
+# Warp instructions before a launch on the simulator counts as endless. A single warp that does all of the
+# problem's work lane by lane needs fewer than half of them.
+MIN_INSTRUCTIONS, INSTRUCTIONS_PER_WORK = 1 << 24, 16
+
 
 @dataclass(frozen=True)
 class KernelConfig:
@@ -153,6 +157,20 @@ class LaunchConfig:
     def threads(self) -> int:
         """Threads of the whole grid."""
         return prod(self.grid) * prod(self.block)
+
+    @property
+    def budget(self) -> int:
+        """Instructions that a warp may execute on the simulator before it is reported as endless."""
+        return _budget(self.config.problem.work(self.shape))
+
+    @property
+    def column_budget(self) -> int:
+        """The same of a warp in a launch of some blocks: those at one position (x, y) share their work."""
+        return _budget(self.config.problem.work(self.shape) // prod(self.grid[:2]))
+
+
+def _budget(work: int) -> int:
+    return MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * work
 
 
 def check_block(block: Block, limits: Limits | None = None) -> None:

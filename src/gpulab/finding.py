@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Finding", "Findings", "Index3", "index_text", "unravel"]
+__all__ = ["TOO_LONG", "Finding", "Findings", "Index3", "index_text", "unravel"]
 
 Index3 = tuple[int, int, int]
 
@@ -42,10 +42,14 @@ _TITLES = {
     "missing_lanes": "mask of lanes that do not execute the instruction",
     "partial_warp": "matrix instruction without the whole warp",
     "never_ends": "loop that does not end",
+    "too_long": "launch that executes too many instructions",
     "assert": "failed assertion",
     "trap": "trap instruction",
     "no_fallback_code": "code that is too large for the simulator",
 }
+
+
+TOO_LONG = ("never_ends", "too_long")  # kinds of launches that were stopped at their budget
 
 
 def index_text(index: Index3) -> str:

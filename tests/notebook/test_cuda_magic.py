@@ -214,3 +214,10 @@ def test_cell_with_a_wrong_header_does_not_keep_its_earlier_kernel(notebook, ker
     assert isinstance(notebook.run(kernel_cell(header="--block 32, 8")).error, HeaderError)
     assert session.cell("stencil.opt_1") is None
     assert "stencil.opt_1" not in session.kernel_names()
+
+
+def test_kernel_that_is_launched_from_python_prints_into_the_cell(notebook):
+    source = r'__global__ void hello() { printf("hello from %d\n", threadIdx.x); }'
+    notebook.run(f"import gpulab\nhello = gpulab.device('sim').compile({source!r})")
+    run = notebook.run("hello(1, 2, ())")
+    assert run.stdout == "hello from 0\nhello from 1\n"

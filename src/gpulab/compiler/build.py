@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gpulab.compiler import nvrtc, store
 from gpulab.compiler.advice import advice
@@ -16,7 +17,7 @@ from gpulab.compiler.module_variables import module_variables
 from gpulab.compiler.program import Program, check_name_expressions
 from gpulab.compiler.resources import parse_report
 from gpulab.compiler.signature import entry_signature, ptx_entries, target_arch
-from gpulab.compiler.translation_unit import TranslationUnit
+from gpulab.compiler.translation_unit import SILENCED, TranslationUnit
 from gpulab.errors import CompileError, Diagnostic, UsageError
 
 __all__ = ["compile_program", "ptx_program"]
@@ -88,7 +89,17 @@ def _compile(unit: TranslationUnit) -> Program:
     diagnostics = parse_log(output.log, unit.text, ptx, unit.folders)
     if not output.ok:
         raise _compile_error(unit, output.log, diagnostics)
-    return _program(unit, output, _warnings(unit, diagnostics))
+    program = _program(unit, output, _warnings(unit, diagnostics))
+    return replace(program, silent=_silent(unit, program))
+
+
+def _silent(unit: TranslationUnit, program: Program) -> Program | None:
+    """Return the program without `printf` and `assert`; None if it calls neither, or defines them itself."""
+    if not any(function in program.ptx for function in SILENCED):
+        return None
+    unit = unit.silenced()
+    output = unit.to_machine_code()
+    return _program(unit, output, ()) if output.ok else None
 
 
 def _compile_error(unit: TranslationUnit, log: str, diagnostics: Sequence[Diagnostic]) -> CompileError:

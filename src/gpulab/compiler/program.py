@@ -116,6 +116,9 @@ class Program:
         The kernels that name expressions such as `k<WIDTH>` stand for.
     templates : mapping of str to str
         An example of an instance of each kernel template, by the template's name.
+    silent : Program or None
+        The same without the calls of `printf` and `assert`, and without what only they need; None if the
+        program has none. A launch is counted without them, because they are no part of a kernel's method.
     """
 
     source: str
@@ -130,6 +133,7 @@ class Program:
     variables: Mapping[str, ModuleVariable] = field(default_factory=dict)
     expressions: Mapping[str, str] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
+    silent: Program | None = None
 
     @property
     def kernel_names(self) -> tuple[str, ...]:

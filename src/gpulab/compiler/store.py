@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from gpulab.cache import fingerprint, kernel_cache, source_fingerprint
 from gpulab.compiler.program import ModuleVariable, Parameter, Program, Resources
@@ -47,7 +48,10 @@ def load(key: str) -> Program | None:
     data = cache.get(key) if cache else None
     if data is None:
         return None
-    fields = json.loads(data)
+    return _program(json.loads(data))
+
+
+def _program(fields: Mapping[str, Any]) -> Program:
     return Program(
         source=fields["source"],
         ptx=fields["ptx"],
@@ -67,16 +71,19 @@ def load(key: str) -> Program | None:
         },
         expressions=fields["expressions"],
         templates=fields["templates"],
+        silent=_program(fields["silent"]) if fields["silent"] else None,
     )
 
 
 def save(key: str, program: Program) -> None:
     """Write a program to the cache; no effect if the cache is switched off."""
     cache = kernel_cache()
-    if cache is None:
-        return
+    if cache is not None:
+        cache.put(key, json.dumps(_fields(program)).encode())
 
-    fields = {
+
+def _fields(program: Program) -> dict[str, Any]:
+    return {
         "source": program.source,
         "ptx": program.ptx,
         "arch": program.arch,
@@ -91,5 +98,5 @@ def save(key: str, program: Program) -> None:
         "variables": {name: asdict(variable) for name, variable in program.variables.items()},
         "expressions": dict(program.expressions),
         "templates": dict(program.templates),
+        "silent": _fields(program.silent) if program.silent else None,
     }
-    cache.put(key, json.dumps(fields).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpulab.compiler import nvrtc
 from gpulab.compiler.extraction.host_code import without_host_code
@@ -25,7 +25,7 @@ from gpulab.compiler.preprocess.options import check_options
 from gpulab.compiler.preprocess.phases import SourceText, read_source
 from gpulab.errors import IncludeRefused
 
-__all__ = ["TranslationUnit"]
+__all__ = ["SILENCED", "TranslationUnit"]
 
 # NVRTC 12.9 and later caches programs if a driver is installed; a cached program has no ptxas report.
 _NO_CACHE = "--no-cache"
@@ -42,6 +42,15 @@ _INT128 = "--device-int128"  # nvcc has `__int128` without an option
 # short compilation. A source that contains a beginning of their names is compiled with them.
 _MINIMAL = "--minimal"
 _MAY_NEED_ALL = re.compile(r"\b(?:cuda|CU|tex|surf)|<<<|##")
+# The functions behind `printf` and `assert`, and definitions of them that do nothing. The compiler inlines
+# them and removes what only their arguments need; side effects of arguments remain. They are not declared
+# inline, because NVRTC would drop them before it translates `printf` to calls of them.
+SILENCED = ("vprintf", "__assertfail")
+_SILENT_DEFINITIONS = """\
+extern "C" __device__ int vprintf(const char*, const char*) { return 0; }
+extern "C" __device__ void __assertfail(
+    const char*, const char*, unsigned int, const char*, decltype(sizeof(0))) {}
+"""
 _AMBIGUOUS = re.compile(r'more than one instance of overloaded function "(?:std::)?(\w+)" matches')
 
 
@@ -119,6 +128,15 @@ class TranslationUnit:
             *([_PRE_INCLUDE] if implicit else []),
         )
         return cls(source, text, checked, arch, chosen.defines, flags, folders, headers, expressions)
+
+    def silenced(self) -> TranslationUnit:
+        """Return the unit with definitions of the functions behind `printf` and `assert` that do nothing."""
+        definitions = _SILENT_DEFINITIONS + self.headers.get(IMPLICIT_HEADER, "")
+        return replace(
+            self,
+            headers={**self.headers, IMPLICIT_HEADER: definitions},
+            flags=tuple(dict.fromkeys((*self.flags, _PRE_INCLUDE))),
+        )
 
     @property
     def may_have_assembly(self) -> bool:

@@ -383,6 +383,14 @@ class RecordableKernel(Kernel):
 
     @property
     @abstractmethod
+    def silent(self) -> RecordableKernel:
+        """The kernel without its calls of `printf` and `assert`; itself if it has none.
+
+        It belongs to a module of its own, whose variables have the values that those of this kernel have now.
+        """
+
+    @property
+    @abstractmethod
     def flow(self) -> ControlFlow:
         """The control flow graph of the entry."""
 
@@ -420,8 +428,8 @@ class RecordableKernel(Kernel):
         """Launch with instrumentation and return the native code that ran.
 
         recorder: selects the instrumentation; None runs without any. order: linear indices of the blocks
-        to run; None runs the whole grid. budget: instructions that a warp may execute; None for the limit of
-        the device.
+        to run; None runs the whole grid. budget: instructions that a warp may execute, and all warps together
+        eight times as many; None for the limits of the device.
         """
 
 
@@ -786,12 +794,15 @@ class RecordableDevice(Device):
         Its texture and surface objects.
     budget : int
         Instructions that a warp may execute before the launch is reported as endless.
+    launch_budget : int
+        Instructions that all warps of a launch may execute before it is stopped.
     """
 
     memory: Memory
     heap: DeviceHeap
     textures: TextureTable
     budget: int
+    launch_budget: int
 
     @abstractmethod
     def adopt(self, host: npt.NDArray[Any]) -> Array:

@@ -194,7 +194,7 @@ def variant_launch(
 ) -> SampledLaunch:
     """Return the launch of a problem's kernel on a GPU, on random inputs that take little memory."""
     launch = config.at(shape or config.timing_shape, spec)
-    simulated = _with_loops_of(spec, kernel.on_simulator, config)
+    simulated = _with_loops_of(spec, kernel.on_simulator, config).silent
     rng = np.random.default_rng(seed)
     period = draw_period(rng)
     args = []
@@ -206,12 +206,13 @@ def variant_launch(
         if argument.role == "output" and not argument.initialized:  # the same contents as in a check
             array = repeated_poison(array, period)
         args.append(simulated.device.adopt(array))
-    return SampledLaunch(simulated, launch.grid, launch.block, args, launch.shared_mem)
+    budget = launch.column_budget
+    return SampledLaunch(simulated, launch.grid, launch.block, args, launch.shared_mem, budget=budget)
 
 
 def prepare_variant(kernel: Kernel, config: KernelConfig, *, device: Device) -> None:
     """Compile and cache on disk all code that `profile_variant` needs for this configuration."""
-    simulated = _with_loops_of(device.spec, kernel.on_simulator, config)
+    simulated = _with_loops_of(device.spec, kernel.on_simulator, config).silent
     prepare_sampling(simulated, device.spec, config.block)
 
 
@@ -248,7 +249,13 @@ def _middle_block(launch: SampledLaunch) -> Counters:
     """Return the counters of the middle one of the blocks with work, scaled to all of them."""
     middle = with_work_found(launch).spread(1)
     recorded = record_samples(
-        launch.kernel, launch.grid, launch.block, launch.args, launch.shared_mem, [middle]
+        launch.kernel,
+        launch.grid,
+        launch.block,
+        launch.args,
+        launch.shared_mem,
+        [middle],
+        budget=launch.budget,
     )
     return recorded.counters
 

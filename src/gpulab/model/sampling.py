@@ -77,7 +77,7 @@ class SampledLaunch:
     """A launch on the simulator whose blocks are sampled.
 
     The arguments belong to the sample; the sampled blocks write to them. `working` has the linear indices of
-    the blocks with work, or is None if all of them have work.
+    the blocks with work, or is None if all of them have work. `budget`: see `RecordableKernel.record`.
     """
 
     kernel: RecordableKernel
@@ -86,6 +86,7 @@ class SampledLaunch:
     args: Sequence[Any]
     shared_mem: int = 0
     working: npt.NDArray[np.int64] | None = None
+    budget: int | None = None
 
     @property
     def blocks(self) -> int:
@@ -111,7 +112,9 @@ class SampledLaunch:
 
     def run(self, recorder: TraceRecorder, blocks: npt.NDArray[np.int64]) -> TraceRecorder:
         """Run some blocks, given by their linear indices, and return the recorder."""
-        self.kernel.record(recorder, self.grid, self.block, self.args, self.shared_mem, order=blocks)
+        self.kernel.record(
+            recorder, self.grid, self.block, self.args, self.shared_mem, order=blocks, budget=self.budget
+        )
         return recorder
 
     def shared_bytes(self, spec: GpuSpec) -> int:

@@ -18,6 +18,7 @@ def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
 
     open_device: returns the device that kernel cells run on; None selects `gpulab.device`.
     """
+    from gpulab.devices import kernel_output
     from gpulab.notebook import (
         completion,
         failure,
@@ -33,7 +34,10 @@ def load(ipython: Any, open_device: Callable[[], Device] | None = None) -> None:
 
     ipython.register_magics(CudaMagics(ipython, open_device))
     completion.install(ipython)
-    failure.install(terminal=not screen.is_notebook(ipython))
+    in_notebook = screen.is_notebook(ipython)
+    failure.install(terminal=not in_notebook)
+    if in_notebook:
+        kernel_output.most_lines = kernel_output.LINES_IN_CELL
     kernel_text.install(ipython)
     launch_warnings.install()
     object_display.install(ipython)

@@ -12,12 +12,19 @@ from gpulab.cell import Cell, KernelCell, require_choice, unwritten_lines
 from gpulab.compiler.program import Resources, name_expressions_of
 from gpulab.config import KernelConfig, check_block, defines
 from gpulab.devices.base import Device, Kernel
-from gpulab.errors import CompileError, GpulabError, KernelNotWritten, UnsupportedInstruction, UsageError
+from gpulab.errors import (
+    CompileError,
+    GpulabError,
+    KernelNotWritten,
+    LaunchError,
+    UnsupportedInstruction,
+    UsageError,
+)
 from gpulab.finding import Finding
 from gpulab.problems import Shape
 from gpulab.problems import problem as problem_named
 from gpulab.profiling.counts.cell_counts import CellCount, count_cell
-from gpulab.verification.counted_launch import with_counted_launch
+from gpulab.verification.counted_launch import with_counted_launch, with_fault
 from gpulab.verification.par import StarScore, score_of
 from gpulab.verification.requirements import Technique, check_requirements
 from gpulab.verification.timed_launch import TimedInputs, with_timed_launches
@@ -36,6 +43,8 @@ __all__ = [
 
 # The message of the assembler, and that of `compiler.build`, about too much shared memory.
 TOO_MUCH_SHARED = re.compile(r"too much shared data|bytes of shared memory; the most")
+
+FIRST_PART = 8  # of the budget of a counted launch, after which its requirements are checked
 
 
 @dataclass(frozen=True)
@@ -243,15 +252,27 @@ def check_cell(
         return CheckResult(True, None, kernel.resources, None, (), (), warnings, kernel)
 
     verdict = _verdict(cell.config, kernel, device, shapes, seed, progress and _before_counting(progress))
-    count, count_error = _count(cell, kernel, verdict, machine_counts, counted, timed)
+    count, count_error = None, ""
+    try:
+        count, count_error = _count(cell, kernel, verdict, machine_counts, counted, timed)
+    except LaunchError as error:
+        if not error.findings:  # the launch was refused
+            raise
+        verdict = with_fault(verdict, (counted or _counted_inputs(cell.config, verdict)).shape, error)
+
+    def baseline(step: str) -> CellCount | None:
+        return None if count is None else _baseline_count(cell, step, count, machine_counts)
+
+    technique = None
+    if count and count.recorded.stopped is not None:  # it misses a requirement by then
+        technique, count = check_requirements(count, baseline), None
     if count and verdict.correct:
         verdict = with_counted_launch(verdict, count)
     if count and verdict.correct:
         inputs = timed or TimedInputs((cell.config.timing_shape,), verdict.seed)
         verdict = with_timed_launches(verdict, count, inputs)
-    technique = None
     if count and verdict.correct:
-        technique = check_requirements(count, lambda step: _baseline_count(cell, step, count, machine_counts))
+        technique = check_requirements(count, baseline)
     correct = verdict.correct and (technique is None or technique.met)
     return CheckResult(
         correct,
@@ -344,12 +365,36 @@ def _count(
     ended = bool(verdict.results) and not any(result.fault for result in verdict.results)
     if not kernel.program.ptx or not (required or (machine_counts and ended)):
         return None, ""
-    inputs = counted or CountedInputs(cell.config.counted_shape, verdict.seed)
+    inputs = counted or _counted_inputs(cell.config, verdict)
     try:
-        return count_cell(cell, kernel, shape=inputs.shape, seed=inputs.seed, machine=machine_counts), ""
+        return _count_in_parts(cell, kernel, inputs, machine_counts), ""
     except UnsupportedInstruction as error:  # the kernel runs on a GPU only
         return None, str(error) if limited else ""
     except GpulabError as error:
         if required:
             raise
         return None, str(error)  # right or wrong on the sizes of the check; this size does not suit it
+
+
+def _counted_inputs(config: KernelConfig, verdict: Verdict) -> CountedInputs:
+    return CountedInputs(config.counted_shape, verdict.seed)
+
+
+def _count_in_parts(cell: KernelCell, kernel: Kernel, inputs: CountedInputs, machine: bool) -> CellCount:
+    """Count a launch; stop it after a part of its budget if it misses a requirement by then.
+
+    A kernel that is far too slow, as one whose threads all do the whole work, otherwise takes minutes.
+    """
+
+    def count(part: int | None) -> CellCount:
+        return count_cell(cell, kernel, shape=inputs.shape, seed=inputs.seed, machine=machine, part=part)
+
+    first = count(FIRST_PART)
+    if first.recorded.stopped is None:
+        return first
+    technique = check_requirements(first, lambda step: _baseline_count(cell, step, first, machine))
+    if technique is not None and not technique.met:
+        return first
+    for memory, before in first.variables:
+        memory[:] = before
+    return count(None)

@@ -12,19 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpulab.errors import LaunchError
 from gpulab.finding import Finding
+from gpulab.problems import Shape, problem
 from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.simt.ptx.symbols import variable_name
 from gpulab.verification.compare import compare_outputs
 from gpulab.verification.inputs import place_arguments, poisoned
 from gpulab.verification.sanitize import sanitize
 from gpulab.verification.verdict import ShapeResult, Verdict
-from gpulab.verification.verify import (
-    INSTRUCTIONS_PER_WORK,
-    MIN_INSTRUCTIONS,
-    SANITIZED_THREADS,
-    changed_inputs,
-)
+from gpulab.verification.verify import SANITIZED_THREADS, changed_inputs
 
 __all__ = [
     "ForbiddenStores",
@@ -32,6 +29,7 @@ __all__ = [
     "errors_of_counted_launch",
     "forbidden_stores",
     "with_counted_launch",
+    "with_fault",
 ]
 
 
@@ -59,6 +57,20 @@ def with_counted_launch(verdict: Verdict, count: CellCount) -> Verdict:
     )
 
 
+def with_fault(verdict: Verdict, shape: Shape, error: LaunchError) -> Verdict:
+    """Return a wrong verdict for a kernel whose counted launch faults."""
+    size = problem(verdict.problem).format_shape(shape)
+    reasons = (f"on the counted launch, {size}: {error}",)
+    result = ShapeResult(shape, correct=False, fault=str(error), reasons=reasons)
+    return replace(
+        verdict,
+        correct=False,
+        results=(*verdict.results, result),
+        findings=(*verdict.findings, *error.findings),
+        reasons=(*verdict.reasons, *reasons),
+    )
+
+
 def errors_of_counted_launch(count: CellCount) -> tuple[Finding, ...]:
     """Repeat a counted launch with the sanitizer and return its errors; none if it has too many threads."""
     launch, kernel = count.launch, count.recorded.kernel
@@ -69,8 +81,7 @@ def errors_of_counted_launch(count: CellCount) -> tuple[Finding, ...]:
     problem = launch.config.problem
     inputs = problem.arguments(launch.shape, np.random.default_rng(count.seed))
     arguments = list(place_arguments(kernel.device, inputs, poisoned).values())
-    budget = MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * problem.work(launch.shape)
-    findings = sanitize(kernel, launch.grid, launch.block, arguments, launch.shared_mem, budget=budget)
+    findings = sanitize(kernel, launch.grid, launch.block, arguments, launch.shared_mem, budget=launch.budget)
     return tuple(finding for finding in findings if finding.severity == "error")
 
 

@@ -16,7 +16,6 @@ from gpulab.profiling.counts.cell_counts import CellCount
 from gpulab.profiling.counts.counters import LaunchCount
 from gpulab.verification.counted_launch import forbidden_stores
 from gpulab.verification.inputs import POISON, draw_period, repeated_poison, repeated_values
-from gpulab.verification.verify import INSTRUCTIONS_PER_WORK, MIN_INSTRUCTIONS
 
 __all__ = ["Index", "PartialLaunch", "blocks_of_launch_that_write", "blocks_that_write"]
 
@@ -94,7 +93,6 @@ class PartialLaunch:
         from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 
         launch, flow = self.launch, self.kernel.flow
-        share = self.problem.work(launch.shape) // prod(launch.grid[:2])
         recorder = CounterRecorder(self.count.recorded.samples[0][1].forms)
         self.kernel.record(
             recorder,
@@ -103,7 +101,7 @@ class PartialLaunch:
             list(self._arguments.values()),
             launch.shared_mem,
             order=numbers,
-            budget=MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * share,
+            budget=launch.column_budget,
         )
         lengths = np.array([len(block.code) + 1 for block in flow.blocks])
         self.instructions += int(recorder.blocks()[:, 0] @ lengths)

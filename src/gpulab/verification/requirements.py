@@ -38,6 +38,13 @@ BARRIERS = ("BAR", "bar", "barrier")
 SHUFFLES = ("SHFL", "shfl")
 LANE_EXCHANGES = (*SHUFFLES, "VOTE", "VOTEU", "vote", "MATCH", "match", "REDUX", "CREDUX", "redux")
 
+# Metrics that only grow during a launch, in proportion to what it has executed.
+CUMULATIVE = frozenset(
+    {
+        *("global_loads", "shared_loads", "memory_accesses", "sectors_loaded", "sectors_stored"),
+        *("load_requests", "store_requests", "shared_passes", "global_atomics", "shared_atomics"),
+    }
+)
 _WHOLE = frozenset({"blocks", "registers", "shared_bytes"})  # metrics that are whole numbers for every launch
 
 
@@ -59,6 +66,8 @@ class RequirementResult:
         The name of the problem's units of work.
     before : (str, float) or None
         The step that a relative requirement refers to, and its value.
+    stopped : bool
+        The launch was stopped, so that `value` would have become larger.
     """
 
     requirement: Requirement
@@ -67,6 +76,7 @@ class RequirementResult:
     lines: tuple[int, ...]
     work_unit: str = "points"
     before: tuple[str, float] | None = None
+    stopped: bool = False
 
     @property
     def metric(self) -> str:
@@ -86,6 +96,8 @@ class RequirementResult:
         baseline, known = self.before or (requirement.baseline, requirement.baseline_value)
         comparison = "" if known is None else f"; {baseline} has {number_text(known)}"
         value, limit = self.texts()
+        if self.stopped:
+            value += " until the launch was stopped"
         return (
             f"{self.metric}: {value}{where}. {name} needs {bound} {limit}{comparison}. (counted by the "
             f"simulator){' ' * bool(requirement.advice)}{requirement.advice}"
@@ -448,7 +460,8 @@ def check_requirements(
     """Check the requirements of a step on a counted launch; None if the step has no requirements.
 
     baseline: returns the same launch of the kernel of another step, for requirements that are relative to
-    it; None if there is no such kernel. A requirement is then not checked.
+    it; None if there is no such kernel. A requirement is then not checked. Of a launch that was stopped, only
+    upper bounds of metrics are checked that would have become larger.
     """
     config = count.launch.config
     step = config.problem.variants[config.variant]
@@ -461,6 +474,9 @@ def check_requirements(
         other = baseline(step.baseline)
         before = None if other is None else _Traffic.of(other)
     for requirement in step.requirements:
+        growing = requirement.measure in CUMULATIVE and not requirement.is_lower_bound
+        if count.recorded.stopped is not None and not growing:
+            continue
         if requirement.relative and before is None:
             name = requirement.title(config.problem.work_unit)
             unchecked.append(
@@ -488,4 +504,12 @@ def _result(requirement: Requirement, traffic: _Traffic, before: _Traffic | None
         limit *= compared[1]
     busiest = max(lines.values(), default=0.0)
     shown = tuple(sorted(line for line, share in lines.items() if share >= 0.5 * busiest))
-    return RequirementResult(requirement, value, limit, shown, config.problem.work_unit, compared)
+    return RequirementResult(
+        requirement,
+        value,
+        limit,
+        shown,
+        config.problem.work_unit,
+        compared,
+        traffic.count.recorded.stopped is not None,
+    )

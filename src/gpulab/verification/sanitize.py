@@ -56,8 +56,9 @@ def sanitize(
     shared_mem : int, optional
         Bytes of dynamic shared memory.
     budget : int, optional
-        Number of instructions that a warp may execute before it counts as endless. The default is the limit
-        of the simulator; larger values have no effect.
+        Number of instructions that a warp may execute before it counts as endless; all warps together may
+        execute eight times as many. The defaults are the limits of the simulator; larger values have no
+        effect. They are compared after every 65,536 instructions of a warp, and after every block.
 
     Returns
     -------

@@ -48,10 +48,6 @@ SANITIZED_THREADS = 1 << 20  # threads of the largest launch that is sanitized; 
 
 FAULT_TOOLS = ("memcheck", "synccheck")  # the tools whose errors end a launch
 
-# Warp instructions before a launch on the simulator counts as endless. A single warp that does all of the
-# problem's work lane by lane needs fewer than half of them.
-MIN_INSTRUCTIONS, INSTRUCTIONS_PER_WORK = 1 << 24, 16
-
 Progress = Callable[[int, int, str], None]  # (steps done, steps, name of the next step)
 
 
@@ -248,16 +244,20 @@ def _run(
     kernel: Kernel, case: Case, launch: LaunchConfig, device: Device, sanitized: bool
 ) -> tuple[ShapeResult, list[Finding]]:
     """Launch with a poisoned output and return the comparison and the findings; `LaunchError` for a fault."""
-    problem = launch.config.problem
     on_device = list(place_arguments(device, case.arguments, poisoned).values())
 
     findings: list[Finding] = []
     if sanitized and device.can_record and launch.threads <= SANITIZED_THREADS:
-        budget = MIN_INSTRUCTIONS + INSTRUCTIONS_PER_WORK * problem.work(case.shape)
-        findings = sanitize(kernel, launch.grid, launch.block, on_device, launch.shared_mem, budget=budget)
+        findings = sanitize(
+            kernel, launch.grid, launch.block, on_device, launch.shared_mem, budget=launch.budget
+        )
         faults = [f for f in findings if f.tool in FAULT_TOOLS and f.severity == "error"]
         if faults:
             raise LaunchError(str(faults[0]), findings)
+    elif device.can_record:
+        kernel.on_simulator.record(
+            None, launch.grid, launch.block, on_device, launch.shared_mem, budget=launch.budget
+        )
     else:
         kernel(launch.grid, launch.block, on_device, launch.shared_mem)
     device.synchronize()

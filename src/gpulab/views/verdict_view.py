@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gpulab.devices.kernel_output import LINES_IN_CELL, shown_lines
 from gpulab.finding import Finding
 from gpulab.problems import problem as problem_named
 from gpulab.problems.requirement import MISSED_REQUIREMENT
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["cause", "findings_view", "printed_view", "summary", "verdict_view"]
 
 _FINDINGS = 2  # findings that are not folded; later ones often follow from the first
-_LINES = 200  # lines of a kernel's printf output that are shown
 
 
 def summary(name: str, verdict: Verdict) -> str:
@@ -139,11 +139,7 @@ def printed_view(text: str) -> View:
     """Return the output of the kernel's printf."""
     if not text:
         return View()
-    lines = text.splitlines()
-    shown = "\n".join(lines[:_LINES])
-    if len(lines) > _LINES:
-        shown += f"\n… and {len(lines) - _LINES:,} more lines"
-    return note("plain", "printed by the kernel", code=shown)
+    return note("plain", "printed by the kernel", code=shown_lines(text, LINES_IN_CELL).removesuffix("\n"))
 
 
 def _sizes_view(problem: Problem, results: Sequence[ShapeResult]) -> View:

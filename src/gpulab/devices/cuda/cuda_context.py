@@ -9,7 +9,7 @@ import ctypes
 import importlib.util
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from gpulab.devices.cuda.cuda_errors import lost_context, out_of_memory, refused
@@ -37,6 +37,8 @@ class CudaContext:
         The last kernel that was launched and not waited for; any later call may raise its error.
     synchronous : bool
         True if kernel calls wait until the kernel has finished.
+    prints : bool
+        True if a kernel that calls `printf` has been loaded.
     """
 
     def __init__(self, index: int) -> None:
@@ -47,6 +49,7 @@ class CudaContext:
         self.device = f"cuda:{index}"
         self.running = ""
         self.synchronous = True
+        self.prints = False
         self._lost = ""
         self._errors = (
             cupy.cuda.runtime.CUDARuntimeError,
@@ -79,8 +82,22 @@ class CudaContext:
 
     def wait(self) -> None:
         """Wait until all launched work has finished; must be called within `activate`."""
-        self.cupy.cuda.runtime.deviceSynchronize()
+        with self.output_written():
+            self.cupy.cuda.runtime.deviceSynchronize()
         self.running = ""
+
+    @contextmanager
+    def output_written(self) -> Iterator[None]:
+        """Write what kernels have printed after waiting within a block, also if it raises an error.
+
+        CUDA writes to C's standard output, which is buffered if it is not a terminal, as in a notebook.
+        """
+        try:
+            yield
+        finally:
+            if self.prints:
+                with suppress(OSError, TypeError):
+                    ctypes.CDLL(None).fflush(None)
 
     def _explain(self, error: Exception, action: str) -> GpulabError:
         if isinstance(error, self.cupy.cuda.memory.OutOfMemoryError):

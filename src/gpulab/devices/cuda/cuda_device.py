@@ -9,7 +9,6 @@ arrays, runs in this process.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property
@@ -149,7 +148,7 @@ class CudaKernel(Kernel):
         self.module, self.name, self.cooperative = module, name, cooperative
         self.device, self.program = module.device, module.program
         self._context, self._spec = module.device.context, module.device.spec
-        self._prints = "vprintf" in self.program.ptx
+        self._context.prints |= "vprintf" in self.program.ptx
         self._dynamic_shared = 0  # value of the kernel's attribute MaxDynamicSharedMemorySize, in bytes
         with self._context.activate(f"loading `{name}`"):
             self._function = module.loaded.get_function(self.program.entry(name))
@@ -188,14 +187,8 @@ class CudaKernel(Kernel):
         if stream is not None or not self._context.synchronous:
             return
 
-        try:
-            with self._context.activate(f"`{self.name}`"):
-                self._context.wait()
-        finally:
-            if self._prints:
-                # If standard output is not a terminal, the C library buffers the output of printf.
-                with suppress(OSError, TypeError):
-                    ctypes.CDLL(None).fflush(None)
+        with self._context.activate(f"`{self.name}`"):
+            self._context.wait()
 
     def launch(
         self,

@@ -43,7 +43,7 @@ class CudaStream(Stream):
         self._in_use += arrays
 
     def synchronize(self) -> None:
-        with self.context.activate("waiting for a stream"):
+        with self.context.activate("waiting for a stream"), self.context.output_written():
             self.handle.synchronize()
         self._in_use.clear()
 

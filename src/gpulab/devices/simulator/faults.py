@@ -52,19 +52,19 @@ def explain(
     fault: Fault,
     kernel: RecordableKernel,
     arguments: Mapping[str, Any],
-    budget: int,
+    budgets: tuple[int, int],
     mixed: MixedBarriers | None = None,
 ) -> LaunchError:
     """Return the exception for a fault: `MemoryFault` for a memory access, else `LaunchError`.
 
-    arguments: the kernel's arguments by parameter name, and the variables of its module by theirs. budget:
-    the instruction limit of a warp. mixed: warps that waited for each other at two barriers before the fault,
-    so that some of them later wait alone.
+    arguments: the kernel's arguments by parameter name, and the variables of its module by theirs. budgets:
+    the instruction limits of a warp and of the launch. mixed: warps that waited for each other at two
+    barriers before the fault, so that some of them later wait alone.
     """
     if mixed is not None and fault.kind in ("exited_threads", "barrier_deadlock"):
         cause = explain_barriers(mixed, ends=True)
         return LaunchError(str(cause), [cause])
-    tool, kind, line, text = _explanation(fault, kernel, arguments, budget)
+    tool, kind, line, text = _explanation(fault, kernel, arguments, budgets)
     space = _space(fault) if fault.kind in _ACCESSES else ""
     index = _index(fault, kernel, arguments)
     finding = Finding(tool, kind, line, fault.block, fault.thread, text, space=space, index=index)
@@ -72,13 +72,15 @@ def explain(
 
 
 def _explanation(
-    fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any], budget: int
+    fault: Fault, kernel: RecordableKernel, arguments: Mapping[str, Any], budgets: tuple[int, int]
 ) -> tuple[str, str, int, str]:
     """Return tool, kind, line and text of the finding for a fault."""
     memory, source, line = kernel.device.memory, kernel.program.source, fault.site.line
     thread = f"thread {index_text(fault.thread)} of block {index_text(fault.block)}"
-    if fault.kind == "budget":
-        return "synccheck", *_endless(fault, kernel, thread, budget)
+    if fault.kind in ("budget", "launch_never_ends"):
+        return "synccheck", *_endless(fault, kernel, thread, budgets)
+    if fault.kind == "launch_budget":
+        return "synccheck", *_too_long(kernel, line, thread, budgets[1])
     if fault.kind == "exited_threads":
         return "synccheck", fault.kind, line, _exited(thread, line, return_lines(source, line))
     if fault.kind in _SYNC:
@@ -125,8 +127,24 @@ def _cause_of_trap(source: str, line: int) -> tuple[int, str]:
     )
 
 
-def _endless(fault: Fault, kernel: RecordableKernel, thread: str, budget: int) -> tuple[str, int, str]:
-    """Return kind, line and text for a warp that was stopped at its instruction limit."""
+def _too_long(kernel: RecordableKernel, line: int, thread: str, budget: int) -> tuple[str, int, str]:
+    """Return kind, line and text for a launch whose warps end, but execute too many instructions."""
+    loop = innermost_loop(kernel.program.source, line)
+    device = kernel.device
+    advice = "Does each thread do the work of all others? Check the start and the step of the loop."
+    if budget == device.launch_budget:
+        advice += " If the launch needs as much, set `dev.launch_budget` to a larger number."
+    text = (
+        f"the launch was stopped after {budget:,} instructions of its warps, when {thread} was in "
+        f"{'this loop' if loop else 'this line'}. {advice}"
+    )
+    return "too_long", loop.first_line if loop else line, text
+
+
+def _endless(
+    fault: Fault, kernel: RecordableKernel, thread: str, budgets: tuple[int, int]
+) -> tuple[str, int, str]:
+    """Return kind, line and text for a warp that was stopped at an instruction limit."""
     line = fault.site.line
     if fault.site.action == "deadlocks":
         text = (
@@ -141,9 +159,13 @@ def _endless(fault: Fault, kernel: RecordableKernel, thread: str, budget: int) -
         )
         return "barrier_deadlock", line, text
     loop = innermost_loop(kernel.program.source, line)
+    budget, launch_budget = budgets
+    stopped = f"its warp was stopped after {budget:,}"
+    if fault.kind == "launch_never_ends":
+        stopped = f"the launch was stopped after {launch_budget:,}"
     text = (
-        f"{thread} does not leave {'this loop' if loop else 'this line'}: its warp was stopped after "
-        f"{budget:,} instructions. Does the loop change what its condition depends on?"
+        f"{thread} does not leave {'this loop' if loop else 'this line'}: {stopped} instructions. Does the "
+        "loop change what its condition depends on?"
     )
     return "never_ends", loop.first_line if loop else line, text
 

@@ -16,6 +16,7 @@ from gpulab.compiler import compile_program, ptx_program
 from gpulab.compiler.program import Program, name_expressions_of
 from gpulab.devices.arguments import convert
 from gpulab.devices.base import Array, Dim3, RecordableDevice, RecordableKernel, RecordableModule
+from gpulab.devices.kernel_output import show_printed
 from gpulab.devices.launch_limits import check_bounds, check_cooperative, check_launch, dim3
 from gpulab.devices.loaded_modules import LoadedModules, module_key
 from gpulab.devices.simulator.faults import explain, explain_barriers
@@ -35,7 +36,7 @@ from gpulab.gpus.catalogue import DEFAULT_GPU, GpuSpec, gpu, names
 from gpulab.simt.runtime.allocation import Allocation, Memory
 from gpulab.simt.runtime.heap import DeviceHeap
 from gpulab.simt.runtime.host_memory import host_budget
-from gpulab.simt.runtime.layout import DEFAULT_BUDGET, GRID_BARRIER_BYTES
+from gpulab.simt.runtime.layout import DEFAULT_BUDGET, DEFAULT_LAUNCH_BUDGET, GRID_BARRIER_BYTES
 from gpulab.simt.runtime.texture_table import TextureTable
 from gpulab.simt.runtime.variable_memory import VariableMemory
 
@@ -54,6 +55,7 @@ __all__ = [
 ]
 
 MAX_PRINTED = 1 << 20  # characters of printf that are kept, as many as CUDA's buffer has bytes by default
+WARPS_AT_LIMIT = 8  # the budget of a launch is that of a warp times this, unless the default applies
 OLDEST_ARCH = 75  # oldest architecture of NVRTC 13; kernels for older GPUs are compiled for it
 
 
@@ -121,6 +123,25 @@ class SimulatedKernel(RecordableKernel):
         return self
 
     @property
+    def silent(self) -> SimulatedKernel:
+        kernel = self._silent
+        if kernel is None:
+            return self
+        values = self.module.read_variables()
+        kernel.module.write_variables(
+            {name: values[name] for name in values.keys() & kernel.module.variables.keys()}
+        )
+        return kernel
+
+    @cached_property
+    def _silent(self) -> SimulatedKernel | None:
+        program = self.program.silent
+        if program is None:
+            return None
+        module = SimulatedModule(self.device, program, independent_threads=self.module.independent_threads)
+        return module.get_function(self.name, cooperative=self.cooperative)
+
+    @property
     def constants(self) -> dict[int, str]:
         variables = self.module.ptx.variables
         return {
@@ -146,8 +167,12 @@ class SimulatedKernel(RecordableKernel):
         stream: Stream | None = None,
     ) -> None:
         launch = Launch(self, grid, block, args, shared_mem)
-        with self.device.ordered(DeviceOperation("kernel", self.name, stream, launch=launch)):
-            self.record(None, grid, block, args, shared_mem)
+        self.printed = ""
+        try:
+            with self.device.ordered(DeviceOperation("kernel", self.name, stream, launch=launch)):
+                self.record(None, grid, block, args, shared_mem)
+        finally:  # the output before a fault helps to find it
+            show_printed(self.printed)
         self.warn()
 
     def make_code(self, recorder: Recorder, block: Dim3, shared_mem: int = 0) -> None:
@@ -204,7 +229,11 @@ class SimulatedKernel(RecordableKernel):
         packed = self._pack(values)
         symbols, parameter_copy = self._addresses(native.symbols, packed)
         self.printed, self.warned = "", ()
-        budget = self.device.budget if budget is None else min(budget, self.device.budget)
+        device = self.device
+        launch_budget = device.launch_budget
+        if budget is not None:
+            launch_budget = min(WARPS_AT_LIMIT * budget, launch_budget)
+        budget = device.budget if budget is None else min(budget, device.budget)
         request = GridLaunch(
             native,
             self.device.memory,
@@ -215,6 +244,7 @@ class SimulatedKernel(RecordableKernel):
             shared_bytes,
             prints="vprintf" in self.module.ptx.functions,
             budget=budget,
+            launch_budget=launch_budget,
             order=order,
             grid_barrier=0 if barrier is None else barrier.allocation.address,
             heap=self.device.heap if {"malloc", "free"} & self.module.ptx.functions.keys() else None,
@@ -228,9 +258,11 @@ class SimulatedKernel(RecordableKernel):
         if outcome.printed:
             self._print(outcome)
         if outcome.print_lost:
-            self.printed += "\n(the buffer of printf was full; the rest of the output is lost)\n"
+            calls = f"{outcome.print_lost:,} more call{'s' * (outcome.print_lost > 1)}"
+            self.printed += f"\n(the buffer of printf was full: the output of {calls} is lost)\n"
         if outcome.fault is not None:
-            raise explain(outcome.fault, self, self.named_arrays(values), budget, outcome.mixed_barriers)
+            limits = budget, launch_budget
+            raise explain(outcome.fault, self, self.named_arrays(values), limits, outcome.mixed_barriers)
         if outcome.mixed_barriers is not None:
             self.warned = (explain_barriers(outcome.mixed_barriers),)
         return native
@@ -240,11 +272,11 @@ class SimulatedKernel(RecordableKernel):
         from gpulab.simt.runtime.printing import format_record
 
         memory = self.device.memory
-        for record in outcome.printed:
+        for number, record in enumerate(outcome.printed):
             text = format_record(memory.read_string(record.format), record.arguments, memory.read_string)
             self.printed += text[: MAX_PRINTED - len(self.printed)]
             if len(self.printed) == MAX_PRINTED:
-                outcome.print_lost = True
+                outcome.print_lost += len(outcome.printed) - number
                 break
 
     def _grid_barrier(
@@ -311,7 +343,7 @@ class SimulatedDevice(RecordableDevice):
         self.memory = Memory(host_budget())
         self.heap = DeviceHeap(self.memory)
         self.textures = TextureTable()
-        self.budget = DEFAULT_BUDGET
+        self.budget, self.launch_budget = DEFAULT_BUDGET, DEFAULT_LAUNCH_BUDGET
         self._copies = DelayedCopies()
         self._streams = count(1)
         self._modules = LoadedModules[SimulatedModule]()

@@ -145,8 +145,9 @@ def count_cell(
     seed: int = 0,
     machine: bool = True,
     sampled: bool = False,
+    part: int | None = None,
 ) -> CellCount:
-    """Launch a cell's kernel once on the simulator, on random inputs, and count.
+    """Launch a cell's kernel once on the simulator, on random inputs, and count it without `printf`.
 
     Parameters
     ----------
@@ -162,6 +163,8 @@ def count_cell(
         Count the instructions of the machine code instead of those of PTX; see `record_launch`.
     sampled : bool
         Count a sample of the blocks of a large grid. Requirements need the count of every block.
+    part : int, optional
+        Stop the launch after one of so many parts of its budget, and return the counts until then.
 
     Raises
     ------
@@ -172,7 +175,7 @@ def count_cell(
     UnsupportedInstruction
         If the simulator cannot execute the kernel.
     """
-    config, simulated = cell.config, kernel.on_simulator
+    config, simulated = cell.config, kernel.on_simulator.silent
     launch = config.at(config.counted_shape if shape is None else shape, simulated.device.spec)
     inputs = config.problem.arguments(launch.shape, np.random.default_rng(seed))
     arguments = place_arguments(simulated.device, inputs, poisoned)
@@ -180,7 +183,15 @@ def count_cell(
     hosts = [allocation.host for allocation in simulated.module.allocations.values()]
     variables = tuple((host, host.copy()) for host in hosts)
     recorded = record_launch(
-        simulated, launch.grid, launch.block, args, launch.shared_mem, machine=machine, sampled=sampled
+        simulated,
+        launch.grid,
+        launch.block,
+        args,
+        launch.shared_mem,
+        machine=machine,
+        sampled=sampled,
+        budget=launch.budget // (part or 1),
+        partial=part is not None,
     )
     return CellCount(launch, arguments, recorded, cell.source, seed, variables)
 

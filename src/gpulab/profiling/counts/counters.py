@@ -16,6 +16,8 @@ from gpulab.compiler.sass.memory_forms import shared_forms
 from gpulab.devices.argument_copies import copy_arguments, copy_back, simulated_variables
 from gpulab.devices.base import Dim3, Kernel, require_kernel
 from gpulab.devices.launch_limits import dim3
+from gpulab.errors import LaunchError
+from gpulab.finding import TOO_LONG
 from gpulab.profiling.counts.block_sampling import BlockSample, sample_blocks
 from gpulab.profiling.counts.count_report import CountReport
 from gpulab.profiling.counts.metrics import Counters
@@ -55,6 +57,8 @@ class LaunchCount:
         Number of blocks that ran; None if every block did.
     caveats : tuple of str
         Reasons why the counts are not exact.
+    stopped : LaunchError or None
+        The error of a launch that was stopped at its budget; the counts are those until then.
     """
 
     kernel: RecordableKernel
@@ -63,6 +67,7 @@ class LaunchCount:
     code: MachineCode | None
     sampled_blocks: int | None = None
     caveats: tuple[str, ...] = ()
+    stopped: LaunchError | None = None
 
     @cached_property
     def counters(self) -> Counters:
@@ -165,15 +170,20 @@ def record_launch(
     *,
     machine: bool,
     sampled: bool = False,
+    budget: int | None = None,
+    partial: bool = False,
 ) -> LaunchCount:
     """Run every block of a launch, or a sample of a large grid if `sampled`, and record the counts.
 
     `machine` counts the instructions and shared memory accesses of the machine code, which takes a
-    disassembly (about 0.4 s) if the code cannot be decoded. Without it, those of PTX are counted.
+    disassembly (about 0.4 s) if the code cannot be decoded. Without it, those of PTX are counted. `budget`:
+    see `RecordableKernel.record`. `partial`: a launch that is stopped at its budget returns its counts, too.
     """
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     samples = _samples_of(grid3, block3) if sampled else None
-    return record_samples(kernel, grid3, block3, args, shared_mem, samples, machine=machine)
+    return record_samples(
+        kernel, grid3, block3, args, shared_mem, samples, machine=machine, budget=budget, partial=partial
+    )
 
 
 def record_samples(
@@ -185,16 +195,24 @@ def record_samples(
     samples: Sequence[BlockSample] | None,
     *,
     machine: bool = True,
+    budget: int | None = None,
+    partial: bool = False,
 ) -> LaunchCount:
     """Run samples of a launch's blocks, or every block if `samples` is None, and record their counts."""
     from gpulab.simt.instrument.counters.counter_recorder import CounterRecorder
 
     code, forms, several = _machine_forms(kernel) if machine else (None, (), False)
     recorded: list[tuple[float, CounterRecorder]] = []
+    stopped = None
     for sample in [None] if samples is None else samples:
         recorder = CounterRecorder(forms)
         order = None if sample is None else sample.numbers
-        kernel.record(recorder, grid, block, args, shared_mem, order=order)
+        try:
+            kernel.record(recorder, grid, block, args, shared_mem, order=order, budget=budget)
+        except LaunchError as error:
+            if not partial or not any(finding.kind in TOO_LONG for finding in error.findings):
+                raise
+            stopped = error
         recorded.append((1.0 if sample is None else sample.weight, recorder))
 
     sampled = None if samples is None else sum(len(sample.numbers) for sample in samples)
@@ -203,7 +221,7 @@ def record_samples(
         caveats.append("the assembler made several forms of one access to shared memory")
     if kernel.uses_textures:
         caveats.append("accesses to textures and surfaces are not counted as requests or sectors")
-    return LaunchCount(kernel, prod(grid), tuple(recorded), code, sampled, tuple(caveats))
+    return LaunchCount(kernel, prod(grid), tuple(recorded), code, sampled, tuple(caveats), stopped)
 
 
 def _samples_of(grid: tuple[int, int, int], block: tuple[int, int, int]) -> list[BlockSample] | None:

@@ -18,12 +18,12 @@ from gpulab.simt.codegen.context import CodegenContext
 from gpulab.simt.codegen.instruction_forms import MALFORMED, PSEUDO_HANDLERS, lower_instruction
 from gpulab.simt.codegen.ir import BITS, vector
 from gpulab.simt.codegen.jit import IN_MEMORY
+from gpulab.simt.codegen.suspension import DONE, FAULT
 from gpulab.simt.codegen.units import UNIT
-from gpulab.simt.runtime.layout import PATIENCE, SLICE
+from gpulab.simt.runtime.layout import PATIENCE
 
-__all__ = ["DONE", "FAULT", "Lowering"]
+__all__ = ["Lowering"]
 
-DONE, FAULT = -1, -2
 LONG_CHAIN = 8  # blocks; for fewer, a chain of comparisons finds the next block with lanes
 MAX_COMPARISONS = 256  # comparisons in all long chains of a kernel; with more, `dispatcher` finds the block
 MAX_MERGED = 1 << 13  # blocks times registers that `dispatcher` may merge as SSA values
@@ -89,7 +89,6 @@ class Lowering(CodegenContext):
     def prologue(self) -> None:
         """Emit the entry of the function: set up the warp and jump to the suspend point."""
         b = self.b
-        b.line(f"store i32 {SLICE}, ptr {self.fuel_slot}")
         b.line(f"store i64 {PATIENCE}, ptr {self.patience_slot}")
         if self.uses_dispatcher:
             b.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
@@ -122,6 +121,7 @@ class Lowering(CodegenContext):
                 b.line(f"store {ty} {value}, ptr {ref}")
 
         self.warp_state = suspension.locate_state(self)
+        suspension.restore_fuel(self)
         self.suspend_points = suspension.plan_suspension(self)
         if self.suspend_points:
             self.save_area = suspension.locate_save_area(self)
@@ -261,7 +261,12 @@ class Lowering(CodegenContext):
             if certain:
                 return
             b.open(skip)
-        b.line(f"ret i32 {DONE}")
+        self.end()
+
+    def end(self) -> None:
+        """Emit the end of a warp."""
+        suspension.save_fuel(self)
+        self.b.line(f"ret i32 {DONE}")
 
     # -- kernels with very many frontier blocks -------------------------------------------------
 
@@ -311,7 +316,7 @@ class Lowering(CodegenContext):
                 self.choose(choices, occupied, b.value(f"add i32 {lowest}, {first}"))
             for number in sorted(deferred):
                 self.choose(choices, b.value(f"load i32, ptr {self.suspended[number]}"), str(number))
-            b.line(f"ret i32 {DONE}")
+            self.end()
 
         b.open("chosen")
         chosen = b.phi("i32", *choices)

@@ -54,6 +54,7 @@ __all__ = [
 # Byte offsets in a warp's state. A warp that is not at a barrier keeps the block that ran last in EXPECTED.
 RESUME, BARRIER, BLOCKED, MASK, FUEL, SLICES, EXPECTED, SITE = range(0, 32, 4)
 STATE_BYTES = 32
+DONE, FAULT = -1, -2  # results of a warp's function in place of a suspend point
 
 
 @dataclass(frozen=True)
@@ -264,12 +265,18 @@ def locate_save_area(cg: CodegenContext, warp: str = "%warp") -> str:
 def _save(cg: CodegenContext, point: SuspendPoint) -> None:
     _save_suspended_masks(cg, cg.save_area, point.suspended)
     save_registers(cg, point.saved)
-    _save_fuel(cg)
+    save_fuel(cg)
 
 
-def _save_fuel(cg: CodegenContext) -> None:
+def save_fuel(cg: CodegenContext) -> None:
+    """Store what is left of the time slice of the warp."""
     b = cg.b
     b.line(f"store i32 {b.value(f'load i32, ptr {cg.fuel_slot}')}, ptr {warp_state(cg, FUEL)}")
+
+
+def restore_fuel(cg: CodegenContext) -> None:
+    """Continue the time slice of the warp."""
+    cg.b.line(f"store i32 {cg.b.value(f'load i32, ptr {warp_state(cg, FUEL)}')}, ptr {cg.fuel_slot}")
 
 
 def save_before_loop(cg: CodegenContext, block: int, head: int) -> None:
@@ -318,7 +325,6 @@ def restore(cg: CodegenContext, point: SuspendPoint) -> None:
             b.line(f"store {full} {ref}, ptr {pointer}")
     mask = "-1" if point.complete else b.value(f"load i32, ptr {warp_state(cg, MASK)}")
     b.line(f"store i32 {mask}, ptr {cg.mask_slot}")
-    b.line(f"store i32 {b.value(f'load i32, ptr {warp_state(cg, FUEL)}')}, ptr {cg.fuel_slot}")
 
 
 def saved_register(cg: CodegenContext, name: str) -> Value:
@@ -389,7 +395,7 @@ def _hand_over(cg: CodegenContext, suspended: Collection[int], registers: Collec
             cg.store_lanes(value, pointer)
 
     b.line(f"store i32 {mask}, ptr {warp_state(cg, MASK)}")
-    _save_fuel(cg)
+    save_fuel(cg)
 
 
 # -- suspending and resuming --------------------------------------------------------------------

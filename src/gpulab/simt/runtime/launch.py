@@ -101,13 +101,13 @@ class PrintRecord:
 class LaunchOutcome:
     """The result of a launch: its fault, if there was one, and what the kernel printed.
 
-    `print_lost` is True if the print buffer overflowed.
+    `print_lost` is the number of calls of `printf` whose output did not fit into the print buffer.
     """
 
     fault: Fault | None = None
     mixed_barriers: MixedBarriers | None = None
     printed: list[PrintRecord] = field(default_factory=list)
-    print_lost: bool = False
+    print_lost: int = 0
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ class GridLaunch:
         Shared memory of a block.
     prints : bool
         The kernel calls `printf`.
-    budget : int
-        Number of instructions that a warp may execute.
+    budget, launch_budget : int
+        Numbers of instructions that a warp may execute, and all warps together.
     order : array of int64 or None
         Numbers of the blocks to run; None for all.
     grid_barrier : int
@@ -152,6 +152,7 @@ class GridLaunch:
     shared_bytes: int
     prints: bool
     budget: int = layout.DEFAULT_BUDGET
+    launch_budget: int = layout.DEFAULT_LAUNCH_BUDGET
     order: npt.NDArray[np.int64] | None = None
     grid_barrier: int = 0
     heap: DeviceHeap | None = None
@@ -190,7 +191,7 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
     allocations = table = recorder.table(request.memory)
     if heap:
         table = np.concatenate([allocations, np.zeros((recorder.spare_rows, 4), np.uint64)])
-    common = np.zeros(2, np.int64)  # the block counter and the stop flag of all workers
+    common = np.zeros(3, np.int64)  # of all workers: the block counter, the stop flag, what they have spent
     common_address = address_of(common)
     parameters = np.frombuffer(bytearray(request.params or b"\0"), np.uint8)
     symbols = np.array(request.symbols or [0], np.int64)
@@ -198,6 +199,7 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
     fields = {
         "next_block": common_address,
         "stop": common_address + 8,
+        "spent": common_address + 16,
         "blocks": request.blocks,
         "order": 0 if request.order is None else request.order.ctypes.data,
         "params": address_of(parameters),
@@ -211,6 +213,8 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
         "textures": 0 if request.textures is None else request.textures.ctypes.data,
         "texture_count": 0 if request.textures is None else len(request.textures),
         "budget": request.budget,
+        "launch_budget": request.launch_budget,
+        "slice": layout.SLICE,
         "poison": recorder.poison,
         "local_poison": recorder.local_poison,
     }
@@ -224,7 +228,7 @@ def launch(request: GridLaunch, recorder: Recorder) -> LaunchOutcome:
     _run(native, waiting, count, workers, common, request.blocks)
     if calls and calls.error:
         raise calls.error
-    return _outcome(native, workers, request.grid, request.block)
+    return _outcome(native, workers, request.grid, request.block, int(common[2]))
 
 
 def _worker_count(request: GridLaunch, recorder: Recorder) -> int:
@@ -318,7 +322,11 @@ def _run(
 
 
 def _outcome(
-    native: NativeKernel, workers: list[LaunchWorker], grid: tuple[int, int, int], block: tuple[int, int, int]
+    native: NativeKernel,
+    workers: list[LaunchWorker],
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    spent: int,
 ) -> LaunchOutcome:
     outcome = LaunchOutcome()
 
@@ -327,6 +335,8 @@ def _outcome(
         first = min(faults, key=lambda w: w["fault_block"])  # does not depend on timing
         thread = first["fault_warp"] * WARP + first["fault_lane"]
         kind, address = _FAULT_KINDS[first["fault"]], first["fault_address"]
+        if kind == "launch_budget" and sum(worker.unfinished for worker in workers) > spent / 2:
+            kind = "launch_never_ends"
         outcome.fault = Fault(
             kind,
             native.sites[first["fault_site"]],
@@ -348,7 +358,7 @@ def _outcome(
     for worker in workers:
         if used := worker["printed_bytes"]:
             limit = worker["printed_limit"]
-            outcome.print_lost |= used > limit
+            outcome.print_lost += worker["printed_lost"]
             outcome.printed += _records(worker.memory["printed"][: min(used, limit)].tobytes())
     outcome.printed.sort(key=lambda r: r.block)
     return outcome

@@ -11,6 +11,7 @@ __all__ = [
     "BLOCK_ROW_BYTES",
     "COMPLETE",
     "DEFAULT_BUDGET",
+    "DEFAULT_LAUNCH_BUDGET",
     "FALLBACK",
     "FAULTS",
     "FIELDS",
@@ -65,7 +66,11 @@ FIELDS = (
     "symbols",  # address of the table of device addresses of module variables
     "site_caches",  # address of the allocation that each site accessed last, see SITE_CACHE_BYTES
     "printed", "printed_bytes", "printed_limit",
+    "printed_lost",  # calls of `printf` whose records did not fit
     "budget",  # instructions a warp may execute
+    "launch_budget",  # instructions that all warps of the launch may execute
+    "spent",  # address of the number of instructions that they have executed, as far as it is known
+    "slice",  # instructions of the first time slice of a warp
     "recorded",  # address of the memory that the tier records into
     "heap",  # address of the host function for `malloc` and `free`
     "textures", "texture_count",  # address and rows of the table of texture and surface objects
@@ -88,10 +93,11 @@ SHARED_WINDOW = 0x7E01_0000_0000  # generic address of the block's shared memory
 LOCAL_WINDOW = 0x7E02_0000_0000  # generic address of the thread's local memory
 WINDOW_BYTES = 1 << 32  # size of each of these windows
 DEFAULT_BUDGET = 1 << 27  # instructions that a warp may execute before it is stopped
+DEFAULT_LAUNCH_BUDGET = 1 << 36  # and all warps together: at least a few minutes of one core
 FALLBACK = 1 << 20  # smallest number of a suspend point in the fallback code
 COMPLETE = 1 << 19  # flag in the number of a suspend point: a complete barrier, see `codegen.suspension`
 PATIENCE = 64  # iterations of a spin loop before its lanes yield to others
-SLICE = 1 << 22  # instructions that a warp executes before it checks the stop flag
+SLICE = 1 << 16  # instructions that a warp executes before it checks the stop flag and the budgets
 FIRST_ADDRESS = 0x7F00_0000_0000  # device address of the first allocation
 
 # Fields of a texture or surface object in the table of objects, see `runtime.texture_table`.
@@ -126,6 +132,7 @@ FAULTS = {  # codes of `sim_fault`
     "out_of_bounds": 1,
     "misaligned": 2,
     "budget": 3,
+    "launch_budget": 21,
     "divergent_barrier": 4,
     "trap": 5,
     "assert": 6,

@@ -110,12 +110,29 @@ count:
   %now = mul i64 %slices.64, ${SLICE}
   %budget = call i64 @get(ptr %ctx, i64 ${budget})
   %over = icmp ugt i64 %now, %budget
-  br i1 %over, label %spent, label %more
-spent:
+  br i1 %over, label %endless, label %launch
+endless:
   call void @sim_fault(ptr %ctx, i32 %warp, i64 ${BUDGET}, i64 %site, i32 %lanes, i64 0)
+  ret i32 -1
+launch:
+  %all.over = call i1 @sim_spend(ptr %ctx, i64 ${SLICE})
+  br i1 %all.over, label %spent, label %more
+spent:
+  call void @sim_fault(ptr %ctx, i32 %warp, i64 ${LAUNCH_BUDGET}, i64 %site, i32 %lanes, i64 0)
   ret i32 -1
 more:
   ret i32 ${SLICE}
+}
+
+; Add to the instructions of the launch; return true if they exceed its budget.
+define internal i1 @sim_spend(ptr %ctx, i64 %instructions) {
+  %spent.i = call i64 @get(ptr %ctx, i64 ${spent})
+  %spent = inttoptr i64 %spent.i to ptr
+  %before = atomicrmw add ptr %spent, i64 %instructions monotonic
+  %now = add i64 %before, %instructions
+  %budget = call i64 @get(ptr %ctx, i64 ${launch_budget})
+  %over = icmp ugt i64 %now, %budget
+  ret i1 %over
 }
 
 ; Return the row of the last allocation whose base is not greater than an address; null if there is none.
@@ -459,6 +476,9 @@ define internal void @sim_print(ptr %ctx, i32 %warp, i32 %lane, i64 %format, i64
   %fits = icmp ule i64 %end, %limit
   br i1 %fits, label %write, label %full
 full:
+  %lost = call i64 @get(ptr %ctx, i64 ${printed_lost})
+  %lost.now = add i64 %lost, 1
+  call void @put(ptr %ctx, i64 ${printed_lost}, i64 %lost.now)
   ret void
 write:
   %buffer = call i64 @get(ptr %ctx, i64 ${printed})
@@ -635,6 +655,48 @@ define internal void @place_block(ptr %ctx, i64 %b) {
   ret void
 }
 
+; Add what the warps of a block have used of their last time slices. If the launch has exceeded its budget, the
+; warps of later blocks get a first slice of half of what a warp of this block has used, so that the loop in
+; which they are stopped is one in which much is executed.
+define internal void @end_block(ptr %ctx) {
+entry:
+  %states.i = call i64 @get(ptr %ctx, i64 ${warps})
+  %states = inttoptr i64 %states.i to ptr
+  %warps = load i32, ptr @warp_count
+  %warps64 = zext i32 %warps to i64
+  %slice = call i64 @get(ptr %ctx, i64 ${slice})
+  br label %warp
+warp:
+  %w = phi i64 [ 0, %entry ], [ %w.next, %warp ]
+  %left = phi i64 [ 0, %entry ], [ %left.next, %warp ]
+  %at = mul i64 %w, 32
+  %at2 = add i64 %at, 16
+  %fuel.p = getelementptr i8, ptr %states, i64 %at2
+  %fuel = load i32, ptr %fuel.p
+  %fuel64 = sext i32 %fuel to i64
+  %left.next = add i64 %left, %fuel64
+  %w.next = add i64 %w, 1
+  %more = icmp ult i64 %w.next, %warps64
+  br i1 %more, label %warp, label %summed
+summed:
+  %granted = mul i64 %slice, %warps64
+  %used = sub i64 %granted, %left.next
+  %none = icmp eq i64 %used, 0  ; as in a kernel without loops
+  br i1 %none, label %done, label %spend
+spend:
+  %over = call i1 @sim_spend(ptr %ctx, i64 %used)
+  br i1 %over, label %shorten, label %done
+shorten:
+  %each = sdiv i64 %used, %warps64
+  %half = sdiv i64 %each, 2
+  %long = icmp slt i64 %half, %slice
+  %next = select i1 %long, i64 %half, i64 %slice
+  call void @put(ptr %ctx, i64 ${slice}, i64 %next)
+  br label %done
+done:
+  ret void
+}
+
 ; Reset the memory and the warps of the current block. Unwritten shared memory reads as NaN or -1.
 define internal void @start_block(ptr %ctx) {
 entry:
@@ -653,6 +715,19 @@ entry:
   call void @llvm.memset.p0.i64(ptr %shared, i8 %poison, i64 %shared.size, i1 false)
   call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %state.bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr %arrivals, i8 0, i64 128, i1 false)
+  %slice.64 = call i64 @get(ptr %ctx, i64 ${slice})
+  %slice = trunc i64 %slice.64 to i32
+  br label %grant
+grant:
+  %g = phi i64 [ 0, %entry ], [ %g.next, %grant ]
+  %g.off = mul i64 %g, 32
+  %g.off2 = add i64 %g.off, 16
+  %g.p = getelementptr i8, ptr %states, i64 %g.off2
+  store i32 %slice, ptr %g.p
+  %g.next = add i64 %g, 1
+  %g.more = icmp ult i64 %g.next, %warps64
+  br i1 %g.more, label %grant, label %granted
+granted:
   %local.poison.64 = call i64 @get(ptr %ctx, i64 ${local_poison})
   %keeps = icmp slt i64 %local.poison.64, 0
   br i1 %keeps, label %on, label %fill
@@ -777,6 +852,7 @@ round.end:
   %again = icmp ne i32 %live, 0
   br i1 %again, label %check, label %ended
 ended:
+  call void @end_block(ptr %ctx)
   ret i32 0
 check:
   %stopping.now = load atomic i64, ptr %stop monotonic, align 8

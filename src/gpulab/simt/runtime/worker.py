@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from gpulab.simt.analysis.divergence import WARP
 from gpulab.simt.codegen.native import NativeKernel
-from gpulab.simt.codegen.suspension import STATE_BYTES
+from gpulab.simt.codegen.suspension import DONE, FUEL, RESUME, SLICES, STATE_BYTES
 from gpulab.simt.runtime import layout
 from gpulab.simt.runtime.host_memory import POISON
 
 __all__ = ["Attachable", "LaunchWorker", "address_of", "aligned", "field_values", "weak_callback"]
 
 PRINT_BYTES = 1 << 20  # print buffer of a core; CUDA's default size
-_ACCESSED = {"votes", "local", "printed", "words", "site_caches"}  # parts that Python accesses
+_ACCESSED = {"votes", "local", "warps", "printed", "words", "site_caches"}  # parts that Python accesses
 _NUMBERS = {name: number for number, name in enumerate(layout.FIELDS)}
 _workers: weakref.WeakValueDictionary[int, LaunchWorker] = weakref.WeakValueDictionary()  # by address
 
@@ -81,6 +81,9 @@ class LaunchWorker:
             name: memory[first:end] for name, (first, end) in arena.ranges.items() if name in _ACCESSED
         }
         self.memory["votes"].fill(0)
+        self._states = self.memory["warps"].view(np.int32).reshape(-1, STATE_BYTES // 4)
+        self._states[:] = 0
+        self._states[:, FUEL // 4] = layout.SLICE
         self.memory["local"].fill(POISON)  # so that a kernel cannot read what the host left there
 
         self.native = native
@@ -119,6 +122,12 @@ class LaunchWorker:
         self.memory["site_caches"] = aligned(layout.SITE_CACHE_BYTES * max(len(self.native.sites), 1))
         self["site_caches"] = address_of(self.memory["site_caches"])
         self._empty_site_caches()
+
+    @property
+    def unfinished(self) -> int:
+        """The instructions that warps have executed which have not ended."""
+        running = self._states[self._states[:, RESUME // 4] != DONE].astype(np.int64)
+        return int((layout.SLICE * (running[:, SLICES // 4] + 1) - running[:, FUEL // 4]).sum())
 
     def __setitem__(self, name: str, value: int) -> None:
         self.words[_NUMBERS[name]] = value
