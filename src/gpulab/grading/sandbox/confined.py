@@ -30,6 +30,7 @@ PROCESS_FILES = (
     "/proc/version",
 )
 GPU_FILES = ("/sys", "/proc/devices", "/proc/driver")  # the driver reads the PCI bus and the NUMA nodes
+NAMES_OF_THREADS = "/proc/self"  # the driver fails if it cannot write them
 
 
 def confined_command(program: SandboxedProgram, *, another_user: bool) -> list[str]:
@@ -38,14 +39,14 @@ def confined_command(program: SandboxedProgram, *, another_user: bool) -> list[s
     another_user: change to a user that no other process has. This process must be root.
     """
     readable = [*SYSTEM_FOLDERS, *SYSTEM_FILES, *map(str, python_folders()), *PROCESS_FILES]
-    devices = [*DEVICES]
+    writable = [*DEVICES]
     if program.gpu:
         readable += GPU_FILES
-        devices += sorted(map(str, Path("/dev").glob("nvidia*")))
+        writable += [*sorted(map(str, Path("/dev").glob("nvidia*"))), NAMES_OF_THREADS]
     allowed = {
         "entries": list(map(str, program.entries())),
         "readable": readable,
-        "devices": devices,
+        "writable": writable,
         "grader": os.getpid(),
     }
     return program.launch(user=unused_user() if another_user else None, confined=allowed)

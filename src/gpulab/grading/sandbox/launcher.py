@@ -125,7 +125,7 @@ def main(arguments: list[str]) -> None:
         landlock.restrict_files(
             [
                 *((path, landlock.READ) for path in [*confined["readable"], folder / guardian.GIVEN]),
-                *((path, landlock.READ_WRITE) for path in confined["devices"]),
+                *((path, landlock.READ_WRITE) for path in confined["writable"]),
                 (private, landlock.ALL),
             ]
         )
