@@ -61,7 +61,7 @@ def test_files_of_the_grader_are_not_visible(run: Runner, mechanism: Mechanism, 
         "/dev/kmsg",
     ]
     visible = json.loads(run(READABLE, *map(str, hidden)).output)
-    if mechanism.name == "bubblewrap" and visible == ["/proc/1/environ"]:  # bubblewrap itself
+    if mechanism.name.endswith("bubblewrap") and visible == ["/proc/1/environ"]:  # bubblewrap itself
         assert "PATH" not in run("print(open('/proc/1/environ').read())").output
     else:
         assert visible == []
