@@ -216,21 +216,35 @@ def process_state(pid: int) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("name", ["path", "\0abstract"])
-def test_sockets_of_the_machine_are_not_reached(run: Runner, tmp_path: Path, name: str) -> None:
-    address = f"\0{tmp_path}" if name.startswith("\0") else str(tmp_path / "socket")
-    with socket.socket(socket.AF_UNIX) as server:
+SEND = """
+import socket, sys
+address, kind = bytes.fromhex(sys.argv[1]).decode(), int(sys.argv[2])
+for pair in (False, True):
+    try:
+        sender = socket.socketpair(type=kind)[0] if pair else socket.socket(socket.AF_UNIX, kind)
+        sender.sendto(b"x", address) if kind == socket.SOCK_DGRAM or pair else sender.connect(address)
+        print("sent")
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET])
+@pytest.mark.parametrize("abstract", [False, True])
+def test_sockets_of_the_machine_are_not_reached(
+    run: Runner, tmp_path: Path, kind: socket.SocketKind, abstract: bool
+) -> None:
+    address = f"\0{tmp_path}" if abstract else str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX, kind) as server:
         server.bind(address)
-        server.listen()
-        if name == "path":
+        server.settimeout(0)
+        if kind != socket.SOCK_DGRAM:
+            server.listen()
+        if not abstract:
             Path(address).chmod(0o777)
-        code = (
-            "import socket, sys\n"
-            "s = socket.socket(socket.AF_UNIX)\n"
-            "s.connect(bytes.fromhex(sys.argv[1]).decode())\n"
-            "print('connected')"
-        )
-        assert run(code, address.encode().hex()).output == ""
+        run(SEND, address.encode().hex(), str(int(kind)))
+        with pytest.raises(BlockingIOError):  # nothing has arrived
+            server.recv(1) if kind == socket.SOCK_DGRAM else server.accept()
 
 
 def test_nothing_is_left_for_the_next_student(run: Runner) -> None:

@@ -33,11 +33,12 @@ NUMBER, ARCHITECTURE, FIRST_ARGUMENT, ARGUMENT_BYTES = 0, 4, 16, 8  # in `struct
 ALLOW = (RETURN, 0, 0, 0x7FFF0000)  # <linux/seccomp.h>
 REFUSE = (RETURN, 0, 0, 0x00050000 | errno.EPERM)
 UNKNOWN = (RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
+NOT_FOUND = (RETURN, 0, 0, 0x00050000 | errno.ENOENT)
 PRETEND = (RETURN, 0, 0, 0x00050000)  # returns 0 and does nothing
 
 NEW_NAMESPACES = 0x7E020000  # flags of `clone`; a new user namespace could mount file systems in memory
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
-SOCK_STREAM, SOCK_TYPES = 1, 0xF
+SOCK_STREAM, SOCK_SEQPACKET, SOCK_TYPES = 1, 5, 0xF
 TRUNCATE, ACCESS_MODE = os.O_TRUNC, 0o3
 # Requests that put characters into a terminal, send signals to other processes, or change flags of files.
 FORBIDDEN_IOCTLS = (0x5412, 0x541C, 0x8901, 0x8902, 0x40086602, 0x40046602, 0x401C5820)
@@ -59,7 +60,7 @@ def restrict_system_calls(*, namespaces: bool) -> None:
     Parameters
     ----------
     namespaces : bool
-        The process has files, processes and a network of its own. Without them it may not open sockets,
+        The process has files, processes and a network of its own. Without them it may not connect sockets,
         signal other processes, leave its process group, or change attributes of files that it can read.
 
     Raises
@@ -98,6 +99,8 @@ def filter_program(machine: str, *, namespaces: bool, process: int) -> list[Inst
         *_if_number(CLONE3, [UNKNOWN]),
         *_if_number(OPENAT2, [UNKNOWN]),
     ]
+    if not namespaces:  # a CUDA driver looks for a service, which must not exist, and fails on other errors
+        program += _if_number(numbers["private"]["connect"], [NOT_FOUND])
     conditions = _conditions(namespaces=namespaces, process=process)
     for name, number in numbers["limited"].items():
         if name in conditions:
@@ -114,13 +117,14 @@ def filter_program(machine: str, *, namespaces: bool, process: int) -> list[Inst
 
 def _conditions(*, namespaces: bool, process: int) -> dict[str, list[Condition]]:
     """Return the conditions under which a call of the table `limited` is allowed; a missing call never is."""
+    # Not datagrams, of which each may have another address.
+    streams = [Condition(0, [AF_UNIX]), Condition(1, [SOCK_STREAM, SOCK_SEQPACKET], mask=SOCK_TYPES)]
     conditions = {
         "clone": [Condition(0, [0], mask=NEW_NAMESPACES)],
         "prlimit64": [Condition(0, [0, process])],
         "ioctl": [Condition(1, FORBIDDEN_IOCTLS, among=False)],
         "fcntl": [Condition(1, FORBIDDEN_FCNTLS, among=False)],
-        # Of datagrams, each may have another address.
-        "socketpair": [Condition(0, [AF_UNIX]), Condition(1, [SOCK_STREAM], mask=SOCK_TYPES)],
+        "socketpair": streams,
         "creat": [],
     }
     if namespaces:
@@ -129,6 +133,7 @@ def _conditions(*, namespaces: bool, process: int) -> dict[str, list[Condition]]
         conditions["socket"] = [Condition(0, [AF_UNIX, AF_INET, AF_INET6])]
     else:
         signals = [Condition(0, [process])]
+        conditions["socket"] = streams
         # Before Linux 6.2, Landlock lets a process empty a file that it opens for reading.
         opened = {
             name: [Condition(flags, [TRUNCATE], TRUNCATE | ACCESS_MODE, among=False)]
