@@ -231,8 +231,9 @@ for pair in (False, True):
 
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET])
 @pytest.mark.parametrize("abstract", [False, True])
+@pytest.mark.parametrize("gpu", [False, True])
 def test_sockets_of_the_machine_are_not_reached(
-    run: Runner, tmp_path: Path, kind: socket.SocketKind, abstract: bool
+    run: Runner, tmp_path: Path, kind: socket.SocketKind, abstract: bool, gpu: bool
 ) -> None:
     address = f"\0{tmp_path}" if abstract else str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX, kind) as server:
@@ -242,7 +243,7 @@ def test_sockets_of_the_machine_are_not_reached(
             server.listen()
         if not abstract:
             Path(address).chmod(0o777)
-        run(SEND, address.encode().hex(), str(int(kind)))
+        run(SEND, address.encode().hex(), str(int(kind)), gpu=gpu)
         with pytest.raises(BlockingIOError):  # nothing has arrived
             server.recv(1) if kind == socket.SOCK_DGRAM else server.accept()
 
@@ -262,7 +263,8 @@ for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run", ".", os.environ["HOME"], 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)
 @pytest.mark.parametrize("namespaces", [False, True])
-def test_filter_is_an_allow_list(machine: str, namespaces: bool) -> None:
+@pytest.mark.parametrize("gpu", [False, True])
+def test_filter_is_an_allow_list(machine: str, namespaces: bool, gpu: bool) -> None:
     """Every number that the tables do not list is refused, also those of other architectures."""
     import tomllib
 
@@ -271,7 +273,7 @@ def test_filter_is_an_allow_list(machine: str, namespaces: bool) -> None:
     column, architecture = ARCHITECTURES[machine]
     tables = tomllib.loads(system_calls.TABLES.read_text(encoding="utf-8"))
     listed = {row[column] for rows in tables.values() for row in rows.values()}
-    program = filter_program(machine, namespaces=namespaces, process=77)
+    program = filter_program(machine, namespaces=namespaces, gpu=gpu, process=77)
 
     allowed = {number for number in range(600) if executed(program, architecture, number) == ALLOW[3]}
     assert allowed - listed == set()

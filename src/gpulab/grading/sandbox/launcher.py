@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> None:
 
     apply_limits(
         settings["limits"],
-        limit_address_space=settings["limit_address_space"],
+        limit_address_space=not settings["gpu"],
         counted_before=counted_before,
     )
     leave_keyring()
@@ -129,7 +129,7 @@ def main(arguments: list[str]) -> None:
                 (private, landlock.ALL),
             ]
         )
-    system_calls.restrict_system_calls(namespaces=confined is None)
+    system_calls.restrict_system_calls(namespaces=confined is None, gpu=settings["gpu"])
 
     if kind == "-m":
         sys.argv = [program, *rest]

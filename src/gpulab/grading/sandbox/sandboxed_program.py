@@ -86,8 +86,7 @@ class SandboxedProgram:
             variables["CUDA_VISIBLE_DEVICES"] = ""
         settings = {
             "limits": asdict(self.limits),
-            # The CUDA driver reserves address space for the memory of all GPUs.
-            "limit_address_space": not self.gpu,
+            "gpu": self.gpu,
             "environment": variables | dict(self.environment),
             "user": user,
             "package_folder": str(package_folder().parent),

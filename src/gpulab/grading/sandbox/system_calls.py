@@ -54,7 +54,7 @@ class Condition(NamedTuple):
     among: bool = True
 
 
-def restrict_system_calls(*, namespaces: bool) -> None:
+def restrict_system_calls(*, namespaces: bool, gpu: bool) -> None:
     """Allow this process, and those that it starts, only the system calls of the tables.
 
     Parameters
@@ -62,6 +62,8 @@ def restrict_system_calls(*, namespaces: bool) -> None:
     namespaces : bool
         The process has files, processes and a network of its own. Without them it may not connect sockets,
         signal other processes, leave its process group, or change attributes of files that it can read.
+    gpu : bool
+        The process uses a CUDA GPU, whose driver opens sockets of its own and waits at one.
 
     Raises
     ------
@@ -71,7 +73,7 @@ def restrict_system_calls(*, namespaces: bool) -> None:
     machine = os.uname().machine
     if machine not in ARCHITECTURES:
         raise OSError(f"no filter of system calls for the processor {machine}")
-    program = filter_program(machine, namespaces=namespaces, process=os.getpid())
+    program = filter_program(machine, namespaces=namespaces, gpu=gpu, process=os.getpid())
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     text = ctypes.create_string_buffer(code, len(code))
     filter_of_calls = struct.pack("@HP", len(program), ctypes.addressof(text))
@@ -81,7 +83,7 @@ def restrict_system_calls(*, namespaces: bool) -> None:
         raise OSError(ctypes.get_errno(), "the kernel accepts no filter of system calls")
 
 
-def filter_program(machine: str, *, namespaces: bool, process: int) -> list[Instruction]:
+def filter_program(machine: str, *, namespaces: bool, gpu: bool, process: int) -> list[Instruction]:
     """Return the instructions of the filter for a processor, for a program whose process ID is `process`."""
     column, architecture = ARCHITECTURES[machine]
     tables = tomllib.loads(TABLES.read_text(encoding="utf-8"))
@@ -99,9 +101,13 @@ def filter_program(machine: str, *, namespaces: bool, process: int) -> list[Inst
         *_if_number(CLONE3, [UNKNOWN]),
         *_if_number(OPENAT2, [UNKNOWN]),
     ]
-    if not namespaces:  # a CUDA driver looks for a service, which must not exist, and fails on other errors
+    if gpu and not namespaces:
+        # The driver looks for a service, and fails unless it does not exist. The files of a sandbox permit no
+        # socket with a path, so that nothing but a name is bound; `accept` is refused.
         program += _if_number(numbers["private"]["connect"], [NOT_FOUND])
-    conditions = _conditions(namespaces=namespaces, process=process)
+        for name in ("bind", "listen"):
+            program += _if_number(numbers["private"][name], [ALLOW])
+    conditions = _conditions(namespaces=namespaces, gpu=gpu, process=process)
     for name, number in numbers["limited"].items():
         if name in conditions:
             program += _if_number(number, [*_unless(conditions[name]), ALLOW])
@@ -115,7 +121,7 @@ def filter_program(machine: str, *, namespaces: bool, process: int) -> list[Inst
     return [*program, REFUSE]
 
 
-def _conditions(*, namespaces: bool, process: int) -> dict[str, list[Condition]]:
+def _conditions(*, namespaces: bool, gpu: bool, process: int) -> dict[str, list[Condition]]:
     """Return the conditions under which a call of the table `limited` is allowed; a missing call never is."""
     # Not datagrams, of which each may have another address.
     streams = [Condition(0, [AF_UNIX]), Condition(1, [SOCK_STREAM, SOCK_SEQPACKET], mask=SOCK_TYPES)]
@@ -133,7 +139,8 @@ def _conditions(*, namespaces: bool, process: int) -> dict[str, list[Condition]]
         conditions["socket"] = [Condition(0, [AF_UNIX, AF_INET, AF_INET6])]
     else:
         signals = [Condition(0, [process])]
-        conditions["socket"] = streams
+        if gpu:
+            conditions["socket"] = streams
         # Before Linux 6.2, Landlock lets a process empty a file that it opens for reading.
         opened = {
             name: [Condition(flags, [TRUNCATE], TRUNCATE | ACCESS_MODE, among=False)]
