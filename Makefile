@@ -3,9 +3,14 @@
 
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Two workers; each runs neighbouring tests, which share fixtures, and takes from the other when it is idle.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10
 # Set PYTHON=... to choose; otherwise the first of these that is 3.11 or newer.
 PYTHON ?=
 PYTHONS := python3 python3.13 python3.12 python3.11 python3.14 python
+
+# The folder of compiled kernels that runs of the tests leave for each other.
+GPULAB_TEST_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gpulab-tests
 
 # The labs without solutions, which `gpulab release` writes.
 RELEASED := grading/work/release
@@ -37,12 +42,12 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 	@command -v chromium >/dev/null 2>&1 || { \
 		echo "make test: no chromium on PATH, so the browser tests are skipped"; \
 		echo "           (Debian: apt install chromium libatomic1)"; }
-	$(BIN)/python -m pytest -n 2 -m "not grading" $(ARGS)
+	$(PYTEST) -m "not grading" $(ARGS)
 
 test-grading: $(VENV)/.dev ## grade cheats, classes and planted mistakes, kill runs, use PostgreSQL
 	@ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || \
 		echo "make test-grading: no PostgreSQL, so its tests are skipped (Debian: apt install postgresql)"
-	$(BIN)/python -m pytest -n 2 -m grading tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
+	$(PYTEST) -m grading tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
 
 # The Python of a GPU node, with the packages that docs/gpu.md lists.
 test-gpu: ## compare a CUDA GPU with the simulator, with PYTHON (python3) as it is; installs nothing
@@ -50,7 +55,7 @@ test-gpu: ## compare a CUDA GPU with the simulator, with PYTHON (python3) as it 
 	$(or $(PYTHON),python3) -m pytest tests/gpu $(ARGS)
 
 test-fast: $(VENV)/.dev ## run the unit tests: no notebooks, browsers, nbgrader or corpora of kernels
-	$(BIN)/python -m pytest -n 2 -m "not slow and not grading" $(ARGS)
+	$(PYTEST) -m "not slow and not grading" $(ARGS)
 
 fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests (ARGS="--count 1000")
 	$(BIN)/python -m tests.fuzz $(ARGS)
@@ -84,7 +89,7 @@ bench: $(VENV)/.bench ## measure the simulator beside its peers, grading, kernel
 		echo "make bench: no chromium on PATH, so JupyterLab is not measured (Debian: apt install chromium)"; fi
 
 clean: ## remove the environment, the demo and what tools leave (no gradebook, nothing of my-labs/)
-	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis $(GPULAB_TEST_CACHE)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp says which extras .venv has; it is older than pyproject.toml when they may have changed. An

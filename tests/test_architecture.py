@@ -119,12 +119,14 @@ def relative(module: Path) -> str:
     return str(module.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
-def test_imports_point_one_way(module: Path) -> None:
-    part = part_of(dotted(module))
-    imports = {part_of(name) for name in imported_modules(module)} - {part}
-    assert {name for name in imports if TIER_OF[name] > TIER_OF[part]} == set()
-    assert imports & FORBIDDEN.get(part, set()) == set()
+def test_imports_point_one_way() -> None:
+    wrong = []
+    for module in MODULES:
+        part = part_of(dotted(module))
+        imports = {part_of(name) for name in imported_modules(module)} - {part}
+        upward = {name for name in imports if TIER_OF[name] > TIER_OF[part]}
+        wrong += [f"{relative(module)}: {name}" for name in upward | (imports & FORBIDDEN.get(part, set()))]
+    assert wrong == []
 
 
 def test_no_cycle_of_modules() -> None:
@@ -153,17 +155,23 @@ def test_class_names_are_unique() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
-def test_only_some_parts_import_jupyter(module: Path) -> None:
-    part = part_of(dotted(module))
-    found = {name.split(".")[0] for name in imported_names(module)} & JUPYTER.keys()
-    assert {name for name in found if part not in JUPYTER[name]} == set()
+def test_only_some_parts_import_jupyter() -> None:
+    wrong = []
+    for module in MODULES:
+        packages = {name.split(".")[0] for name in imported_names(module)} & JUPYTER.keys()
+        part = part_of(dotted(module))
+        wrong += [f"{relative(module)}: {name}" for name in packages if part not in JUPYTER[name]]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
-def test_module_has_a_telling_name_and_a_docstring(module: Path) -> None:
-    assert not set(module.relative_to(ROOT).with_suffix("").parts) & VAGUE_NAMES
-    assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+def test_modules_have_telling_names() -> None:
+    parts = {module: set(module.relative_to(ROOT).with_suffix("").parts) for module in MODULES}
+    assert [relative(module) for module in MODULES if parts[module] & VAGUE_NAMES] == []
+
+
+def test_modules_have_docstrings() -> None:
+    texts = {module: module.read_text(encoding="utf-8") for module in MODULES}
+    assert [relative(module) for module in MODULES if not ast.get_docstring(ast.parse(texts[module]))] == []
 
 
 def requirements(*extras: str) -> set[str]:

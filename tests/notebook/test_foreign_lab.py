@@ -18,12 +18,11 @@ from tests.notebook.conftest import Notebook
 @pytest.fixture
 def lab(
     no_labs: None, empty_session: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Notebook]:
+) -> Notebook:
     write_problems(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    yield Notebook(lambda: open_device("sim"))
-    InteractiveShell.clear_instance()
+    return Notebook(lambda: open_device("sim"))
 
 
 def test_right_cell_is_checked_counted_and_timed(lab: Notebook) -> None:

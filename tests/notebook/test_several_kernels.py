@@ -24,9 +24,8 @@ TEMPLATE = "\ntemplate <int N> __global__ void k(int* x) { x[threadIdx.x] = N; }
 
 
 @pytest.fixture
-def notebook(empty_session: None) -> Iterator[Notebook]:
-    yield Notebook(None)
-    InteractiveShell.clear_instance()
+def notebook(empty_session: None) -> Notebook:
+    return Notebook(None)
 
 
 def run(notebook: Notebook, header: str, source: str = TWO) -> CellRun:

@@ -12,10 +12,8 @@ from gpulab.notebook.recording_shell import RecordingShell, open_shell
 
 
 @pytest.fixture
-def shell() -> Iterator[RecordingShell]:
-    InteractiveShell.clear_instance()
-    yield open_shell()
-    RecordingShell.clear_instance()
+def shell() -> RecordingShell:
+    return open_shell()
 
 
 def test_cell_that_exceeds_its_time_names_its_line_without_a_traceback(shell: RecordingShell) -> None:
