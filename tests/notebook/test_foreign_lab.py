@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import gpulab
 from gpulab.devices import open_device
@@ -16,9 +14,7 @@ from tests.notebook.conftest import Notebook
 
 
 @pytest.fixture
-def lab(
-    no_labs: None, empty_session: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Notebook:
+def lab(no_labs: None, empty_session: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
     write_problems(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPULAB_DEVICE", "sim")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import gpulab
 from gpulab import session

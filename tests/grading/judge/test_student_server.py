@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 from gpulab.grading.judge.student_server import answer
 from gpulab.notebook.recording_shell import RecordingShell, open_shell
