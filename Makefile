@@ -17,7 +17,7 @@ RELEASED := grading/work/release
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lab test test-fast test-grading test-gpu fuzz check format bench clean
+.PHONY: help demo lab test test-fast test-weekly test-grading test-gpu fuzz check format bench clean
 
 help: ## this list
 	@echo "gpulab: CUDA C labs in JupyterLab, with or without a GPU"
@@ -42,7 +42,7 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 	@command -v chromium >/dev/null 2>&1 || { \
 		echo "make test: no chromium on PATH, so the browser tests are skipped"; \
 		echo "           (Debian: apt install chromium libatomic1)"; }
-	$(PYTEST) -m "not grading" $(ARGS)
+	$(PYTEST) -m "not grading and not weekly" $(ARGS)
 
 test-grading: $(VENV)/.dev ## grade cheats, classes and planted mistakes, kill runs, use PostgreSQL
 	@ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || \
@@ -55,7 +55,10 @@ test-gpu: ## compare a CUDA GPU with the simulator, with PYTHON (python3) as it 
 	$(or $(PYTHON),python3) -m pytest tests/gpu $(ARGS)
 
 test-fast: $(VENV)/.dev ## run the unit tests: no notebooks, browsers, nbgrader or corpora of kernels
-	$(PYTEST) -m "not slow and not grading" $(ARGS)
+	$(PYTEST) -m "not slow and not grading and not weekly" $(ARGS)
+
+test-weekly: $(VENV)/.dev ## compile NVIDIA's headers, recompute shipped figures, try more random kernels
+	$(PYTEST) -m weekly $(ARGS)
 
 fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests (ARGS="--count 1000")
 	$(BIN)/python -m tests.fuzz $(ARGS)
@@ -65,7 +68,7 @@ fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests
 test-gpu: export PYTHONPATH := src:$(PYTHONPATH)
 
 # Processes that tests start read each other's byte code, also where the environment forbids to write it.
-test test-fast test-grading fuzz: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-weekly test-grading fuzz: export PYTHONDONTWRITEBYTECODE =
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .
