@@ -47,7 +47,7 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 test-grading: $(VENV)/.dev ## grade cheats, classes and planted mistakes, kill runs, use PostgreSQL
 	@ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || \
 		echo "make test-grading: no PostgreSQL, so its tests are skipped (Debian: apt install postgresql)"
-	$(PYTEST) -m grading tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
+	$(PYTEST) -m "grading and not weekly" tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
 
 # The Python of a GPU node, with the packages that docs/gpu.md lists.
 test-gpu: ## compare a CUDA GPU with the simulator, with PYTHON (python3) as it is; installs nothing

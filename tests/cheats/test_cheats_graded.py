@@ -14,31 +14,25 @@ from gpulab.grading.pipeline.course import Course, find_course, open_course
 from gpulab.grading.pipeline.gradebook import read_grades
 from gpulab.grading.pipeline.grading_run import GradedSubmission, GradeOptions
 from gpulab.grading.pipeline.submissions import assignment_report, grade_submissions
+from gpulab.grading.pipeline.verdict_store import load_judged
 from gpulab.grading.release.assignments import release
 from gpulab.grading.release.sample_class import score_differences
 from gpulab.grading.reports.html_report import write_report
 from gpulab.grading.sandbox import bubblewrap
-from tests.cheats.cheat_samples import Cheat, read_cheats, submit_cheat
+from tests.cheats.cheat_samples import GRADED_LAB as LAB
+from tests.cheats.cheat_samples import faults_of, read_cheats, submit_cheat
 from tests.grading.conftest import REPOSITORY
 
 pytestmark = [
     pytest.mark.skipif(bubblewrap.unavailable_reason() != "", reason=bubblewrap.unavailable_reason()),
 ]
 
-LAB = "01_stencil"
 HARM = "alert(1)"  # what the markup of the submissions would run
-
-
-def concerns_the_pipeline(cheat: Cheat) -> bool:
-    """Return True for a submission that attacks the notebook, the folder, the gradebook or the pages."""
-    kinds = {"notebook edited", "markup", "files beside the notebook", "files written", "startup file"}
-    odd = bool(cheat.functions) or cheat.sample.files is not None or cheat.kind in kinds
-    return odd and not cheat.open
 
 
 NOTEBOOK = REPOSITORY / "labs" / LAB / "stencil.ipynb"
 TEST_CELLS = set(re.findall(r'"grade_id": "(\w+_test)"', NOTEBOOK.read_text(encoding="utf-8")))
-CHEATS = {cheat.folder.name: cheat for cheat in read_cheats(LAB) if concerns_the_pipeline(cheat)}
+CHEATS = {cheat.folder.name: cheat for cheat in read_cheats(LAB) if cheat.concerns_the_pipeline}
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +43,11 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, dict[str, 
         submit_cheat(cheat, released, course.submitted)
     results = grade_submissions(course, LAB, GradeOptions(device="sim"))
     return course, {result.student: result for result in results}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_verdict_is_as_expected(graded: tuple[Course, dict[str, GradedSubmission]], name: str) -> None:
+    assert list(faults_of(CHEATS[name], load_judged(graded[0], LAB, name))) == []
 
 
 @pytest.mark.parametrize("name", CHEATS)
