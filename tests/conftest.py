@@ -88,7 +88,7 @@ def kernel_folder() -> Path:
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # the controller sets these for its workers
     os.environ["GPULAB_CACHE"] = str(kernel_folder())
-    os.environ["GPULAB_CACHE_MB"] = "1024"  # large enough that no kernel is compiled twice
+    os.environ["GPULAB_CACHE_MB"] = "512"  # a run of all tests leaves about 200
     # Processes that tests start leave out what pyproject.toml leaves out of this one.
     _paths = [str(TESTS / "quick_start"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in _paths if path)
