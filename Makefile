@@ -57,7 +57,7 @@ test-gpu: ## compare a CUDA GPU with the simulator, with PYTHON (python3) as it 
 test-fast: $(VENV)/.dev ## run the unit tests: no notebooks, browsers, nbgrader or corpora of kernels
 	$(PYTEST) -m "not slow and not grading and not weekly" $(ARGS)
 
-test-weekly: $(VENV)/.dev ## compile NVIDIA's headers, recompute shipped figures, try more random kernels
+test-weekly: $(VENV)/.dev ## NVIDIA's headers, shipped figures and solutions, and more random cases
 	$(PYTEST) -m weekly $(ARGS)
 
 fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests (ARGS="--count 1000")
