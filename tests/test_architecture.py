@@ -74,6 +74,11 @@ NAMES = {dotted(module): module for module in MODULES}
 
 
 @cache
+def tree(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf-8"))
+
+
+@cache
 def imported_names(module: Path) -> frozenset[str]:
     """Return every absolute name that a module imports; `from a import b` gives a.b."""
     return frozenset(_imported_names(module))
@@ -81,7 +86,7 @@ def imported_names(module: Path) -> frozenset[str]:
 
 def _imported_names(module: Path) -> Iterator[str]:
     package = module.relative_to(ROOT).with_suffix("").parts[:-1]
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -149,7 +154,7 @@ def test_module_names_are_unique() -> None:
 def test_class_names_are_unique() -> None:
     places: dict[str, list[str]] = {}
     for module in MODULES:
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(module)):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(relative(module))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -170,8 +175,7 @@ def test_modules_have_telling_names() -> None:
 
 
 def test_modules_have_docstrings() -> None:
-    texts = {module: module.read_text(encoding="utf-8") for module in MODULES}
-    assert [relative(module) for module in MODULES if not ast.get_docstring(ast.parse(texts[module]))] == []
+    assert [relative(module) for module in MODULES if not ast.get_docstring(tree(module))] == []
 
 
 def requirements(*extras: str) -> set[str]:
