@@ -3,9 +3,14 @@
 
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Two workers; each runs neighbouring tests, which share fixtures, and takes from the other when it is idle.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10
 # Set PYTHON=... to choose; otherwise the first of these that is 3.11 or newer.
 PYTHON ?=
 PYTHONS := python3 python3.15 python3.14 python3.13 python3.12 python3.11 python
+
+# The folder of compiled kernels that runs of the tests leave for each other.
+GPULAB_TEST_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gpulab-tests
 
 # An environment with the lowest versions that pyproject.toml allows, and the tests that run in it: doctor,
 # headers, cells in a shell and in a Jupyter kernel, sliders, figures, loops of Numba, a lab, a class, feedback.
@@ -17,15 +22,15 @@ LOWEST_TESTS := test_doctor.py compiler/preprocess/test_headers.py labs/test_dev
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lab test test-fast test-grading test-lowest test-gpu fuzz check format bench clean
+.PHONY: help demo lab test test-fast test-weekly test-grading test-lowest test-gpu fuzz check format bench clean
 
 help: ## this list
 	@echo "gpulab: CUDA C labs in JupyterLab, with or without a GPU"
 	@echo
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-demo: $(VENV)/.lab ## release the lab, grade the sample class, print gradebook and speed-ups
-	@$(BIN)/gpulab demo
+demo: $(VENV)/.lab ## release the lab, grade the sample class, print gradebook and speed-ups (ARGS="--unsandboxed")
+	@$(BIN)/gpulab demo $(ARGS)
 
 lab: $(VENV)/.lab ## open the labs in JupyterLab, on localhost; LAB=03_puzzles opens that one
 	@$(BIN)/gpulab start $(LAB)
@@ -37,12 +42,12 @@ test: $(VENV)/.dev ## run every test (the browser tests need a chromium)
 	@command -v chromium >/dev/null 2>&1 || { \
 		echo "make test: no chromium on PATH, so the browser tests are skipped"; \
 		echo "           (Debian: apt install chromium libatomic1)"; }
-	$(BIN)/python -m pytest -n 2 -m "not grading" $(ARGS)
+	$(PYTEST) -m "not grading and not weekly" $(ARGS)
 
 test-grading: $(VENV)/.dev ## grade cheats, classes and planted mistakes, kill runs, use PostgreSQL
 	@ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || \
 		echo "make test-grading: no PostgreSQL, so its tests are skipped (Debian: apt install postgresql)"
-	$(BIN)/python -m pytest -n 2 -m grading tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
+	$(PYTEST) -m "grading and not weekly" tests/cheats tests/grading tests/grading_runs tests/mutations $(ARGS)
 
 # Deprecations are those of old packages, which their users do not see either.
 test-lowest: $(LOWEST)/.dev ## run some tests with the lowest versions of the packages that gpulab needs
@@ -54,7 +59,10 @@ test-gpu: ## compare a CUDA GPU with the simulator, with PYTHON (python3) as it 
 	$(or $(PYTHON),python3) -m pytest tests/gpu $(ARGS)
 
 test-fast: $(VENV)/.dev ## run the unit tests: no notebooks, browsers, nbgrader or corpora of kernels
-	$(BIN)/python -m pytest -n 2 -m "not slow and not grading" $(ARGS)
+	$(PYTEST) -m "not slow and not grading and not weekly" $(ARGS)
+
+test-weekly: $(VENV)/.dev ## NVIDIA's headers, shipped figures and solutions, and more random cases
+	$(PYTEST) -m weekly $(ARGS)
 
 fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests (ARGS="--count 1000")
 	$(BIN)/python -m tests.fuzz $(ARGS)
@@ -64,7 +72,7 @@ fuzz: $(VENV)/.dev ## new random kernels and new examples for the property tests
 test-gpu: export PYTHONPATH := src:$(PYTHONPATH)
 
 # Processes that tests start read each other's byte code, also where the environment forbids to write it.
-test test-fast test-grading test-lowest fuzz: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-weekly test-grading test-lowest fuzz: export PYTHONDONTWRITEBYTECODE =
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .
@@ -88,7 +96,7 @@ bench: $(VENV)/.bench ## measure the simulator beside its peers, grading, kernel
 		echo "make bench: no chromium on PATH, so JupyterLab is not measured (Debian: apt install chromium)"; fi
 
 clean: ## remove the environment, the demo and what tools leave (no gradebook, nothing of my-labs/)
-	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis $(GPULAB_TEST_CACHE)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp says which extras .venv has; it is older than pyproject.toml when they may have changed. An

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import random
 import secrets
 import shutil
-import tempfile
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from gpulab import cache
+from tests.ipython_shell import close_shell
 
 TESTS = Path(__file__).parent
 
@@ -27,26 +30,31 @@ SLOW = (
     "labs",
     "grading/release",
     "grading/pipeline",
-    "verification/test_findings_corpus.py",
     "verification/test_corpus.py",
+    "verification/test_hidden_traffic.py",
+    "simt/instrument/test_racecheck.py",
+    "verification/test_timed_launch.py",
+    "verification/test_findings_corpus.py",
     "simt/analysis/test_specialization.py",
-    "notebook/test_front_end.py",
+    "simt/runtime/test_linked_code.py",
+    "fuzz",
+    "notebook",
+    "grading/checks/test_product_loops.py",
     "exploration/test_scheduler.py",
     "kernels",
-    "verification/test_hidden_traffic.py",
-    "simt/runtime/test_linked_code.py",
     "simt/test_teaching_kernels.py",
     "simt/test_fuzz_regressions.py",
     "simt/test_algorithm_kernels.py",
     "simt/test_block_programs.py",
     "simt/test_numeric_kernels.py",
     "simt/test_programs.py",
+    "simt/runtime/test_worker.py",
+    "devices/test_device_process.py",
     "benchmarks/test_pages.py",
-    "notebook/test_on_simulator.py",
-    "notebook/sliders/test_explore.py",
     "test_doctests.py",
+    "test_import_cost.py",
+    "test_labextension.py",
     "test_worker_process.py",
-    "fuzz",
 )
 
 # Submissions in the sandbox, the judge, whole classes, and planted mistakes: `make test-grading`.
@@ -62,12 +70,30 @@ GRADING = (
     "mutations",
 )
 
+KEPT_FOLDERS = 4  # of compiled kernels, so that a change of branch and back finds its own
+
+
+def kernel_folder() -> Path:
+    """Return the folder of compiled kernels, which runs of the same compiler and simulator share."""
+    package = Path(cache.__file__).parent
+    installed = sorted(f"{package.name} {package.version}" for package in distributions())
+    compilers = [name for name in installed if name.startswith(("cuda", "llvmlite", "nvidia"))]
+    sources = cache.source_fingerprint([package / "compiler", package / "simt"])
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    root = Path(os.environ.get("GPULAB_TEST_CACHE") or home / "gpulab-tests")
+    folder = root / cache.fingerprint(sys.version, compilers, sources)[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.touch()
+
+    by_last_use = sorted(root.iterdir(), key=lambda path: path.stat().st_mtime)
+    for old in by_last_use[:-KEPT_FOLDERS]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
 if "PYTEST_XDIST_WORKER" not in os.environ:  # the controller sets these for its workers
-    # All processes of a run share the kernels they compile, and start without those of other runs.
-    _cache = tempfile.mkdtemp(prefix="gpulab-tests-")
-    atexit.register(shutil.rmtree, _cache, ignore_errors=True)
-    os.environ["GPULAB_CACHE"] = _cache
-    os.environ["GPULAB_CACHE_MB"] = "2048"  # large enough that no kernel is compiled twice
+    os.environ["GPULAB_CACHE"] = str(kernel_folder())
+    os.environ["GPULAB_CACHE_MB"] = "512"  # a run of all tests leaves about 200
     # Processes that tests start leave out what pyproject.toml leaves out of this one.
     _paths = [str(TESTS / "quick_start"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in _paths if path)
@@ -97,6 +123,12 @@ def repeatable_inputs(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(secrets, "randbits", draws.getrandbits)
     monkeypatch.setattr(np.random, "default_rng", repeatable_rng)
+
+
+@pytest.fixture(autouse=True)
+def shell_closed() -> Iterator[None]:
+    yield
+    close_shell()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -163,32 +195,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _rank(item.path, GRADING) is not None:
             item.add_marker(pytest.mark.grading)
 
-    def order(item: pytest.Item) -> int:
-        rank = ranks[item]
-        if "fuzz" in item.path.parts:
-            return len(SLOW) + 1  # handed out one by one at the end, so that no worker is idle
-        return len(SLOW) if rank is None else rank
-
     if hasattr(config, "workerinput"):
-        items.sort(key=order)
-
-
-@pytest.hookimpl(optionalhook=True)  # defined by pytest-xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Hand out whole modules, because the tests of a module share fixtures.
-
-    Two exceptions: random kernels share nothing, and all browser tests share one JupyterLab.
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            module = nodeid.partition("::")[0]
-            folder = Path(module).parent.name
-            return {"browser": folder, "fuzz": nodeid}.get(folder, module)
-
-    config.option.loadscopereorder = False  # keep the order of `pytest_collection_modifyitems`
-    return Scheduling(config, log)
+        items.sort(key=lambda item: len(SLOW) if ranks[item] is None else ranks[item])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

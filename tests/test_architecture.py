@@ -75,6 +75,11 @@ NAMES = {dotted(module): module for module in MODULES}
 
 
 @cache
+def tree(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf-8"))
+
+
+@cache
 def imported_names(module: Path) -> frozenset[str]:
     """Return every absolute name that a module imports; `from a import b` gives a.b."""
     return frozenset(_imported_names(module))
@@ -82,7 +87,7 @@ def imported_names(module: Path) -> frozenset[str]:
 
 def _imported_names(module: Path) -> Iterator[str]:
     package = module.relative_to(ROOT).with_suffix("").parts[:-1]
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -120,12 +125,14 @@ def relative(module: Path) -> str:
     return str(module.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
-def test_imports_point_one_way(module: Path) -> None:
-    part = part_of(dotted(module))
-    imports = {part_of(name) for name in imported_modules(module)} - {part}
-    assert {name for name in imports if TIER_OF[name] > TIER_OF[part]} == set()
-    assert imports & FORBIDDEN.get(part, set()) == set()
+def test_imports_point_one_way() -> None:
+    wrong = []
+    for module in MODULES:
+        part = part_of(dotted(module))
+        imports = {part_of(name) for name in imported_modules(module)} - {part}
+        upward = {name for name in imports if TIER_OF[name] > TIER_OF[part]}
+        wrong += [f"{relative(module)}: {name}" for name in upward | (imports & FORBIDDEN.get(part, set()))]
+    assert wrong == []
 
 
 def test_no_cycle_of_modules() -> None:
@@ -148,7 +155,7 @@ def test_module_names_are_unique() -> None:
 def test_class_names_are_unique() -> None:
     places: dict[str, list[str]] = {}
     for module in MODULES:
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(module)):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(relative(module))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -159,24 +166,29 @@ def test_text_of_package_data_is_read_with_an_encoding() -> None:
     found = [
         f"{relative(module)}:{node.lineno}"
         for module in MODULES
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        for node in ast.walk(tree(module))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         if node.func.attr == "read_text" and not node.args and not node.keywords
     ]
     assert found == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
-def test_only_some_parts_import_jupyter(module: Path) -> None:
-    part = part_of(dotted(module))
-    found = {name.split(".")[0] for name in imported_names(module)} & JUPYTER.keys()
-    assert {name for name in found if part not in JUPYTER[name]} == set()
+def test_only_some_parts_import_jupyter() -> None:
+    wrong = []
+    for module in MODULES:
+        packages = {name.split(".")[0] for name in imported_names(module)} & JUPYTER.keys()
+        part = part_of(dotted(module))
+        wrong += [f"{relative(module)}: {name}" for name in packages if part not in JUPYTER[name]]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
-def test_module_has_a_telling_name_and_a_docstring(module: Path) -> None:
-    assert not set(module.relative_to(ROOT).with_suffix("").parts) & VAGUE_NAMES
-    assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+def test_modules_have_telling_names() -> None:
+    parts = {module: set(module.relative_to(ROOT).with_suffix("").parts) for module in MODULES}
+    assert [relative(module) for module in MODULES if parts[module] & VAGUE_NAMES] == []
+
+
+def test_modules_have_docstrings() -> None:
+    assert [relative(module) for module in MODULES if not ast.get_docstring(tree(module))] == []
 
 
 def requirements(*extras: str) -> set[str]:

@@ -60,25 +60,22 @@ def undescribed(function: Callable[..., Any]) -> list[str]:
     return missing + ["Returns"] * (has_result and not re.search(r"^(Returns|Yields)$", text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", gpulab.__all__)
-def test_docstrings_describe_all_parameters_and_the_result(name: str) -> None:
-    found = functions(getattr(gpulab, name))
-    assert {function.__qualname__: missing for function in found if (missing := undescribed(function))} == {}
+def test_docstrings_describe_all_parameters_and_the_result() -> None:
+    public = [function for name in gpulab.__all__ for function in functions(getattr(gpulab, name))]
+    assert {function.__qualname__: missing for function in public if (missing := undescribed(function))} == {}
 
 
-@pytest.mark.parametrize("name", gpulab.__all__)
-def test_public_name_exists(name: str) -> None:
-    assert hasattr(gpulab, name)
+def test_public_names_exist() -> None:
+    assert [name for name in gpulab.__all__ if not hasattr(gpulab, name)] == []
 
 
-@pytest.mark.parametrize("name", gpulab.__all__)
-def test_public_name_has_a_docstring_with_an_example(name: str) -> None:
-    assert ">>> " in documentation(name)
+def test_public_names_have_a_docstring_with_an_example() -> None:
+    assert [name for name in gpulab.__all__ if ">>> " not in documentation(name)] == []
 
 
-@pytest.mark.parametrize("name", TAKES_GPU)
-def test_docstring_lists_every_gpu_of_the_catalogue(name: str) -> None:
-    assert [key for key in names() if f'"{key}"' not in documentation(name)] == []
+def test_docstrings_list_every_gpu_of_the_catalogue() -> None:
+    texts = {name: documentation(name) for name in TAKES_GPU}
+    assert [(name, key) for name in texts for key in names() if f'"{key}"' not in texts[name]] == []
 
 
 def test_other_name_raises_attribute_error() -> None:

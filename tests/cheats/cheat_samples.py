@@ -13,19 +13,32 @@ from __future__ import annotations
 import json
 import runpy
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from gpulab.grading.release.sample_class import SampleSubmission, read_sample, submit_sample
+from gpulab.grading.judge.records import JudgedSubmission
+from gpulab.grading.release.sample_class import (
+    SampleSubmission,
+    read_sample,
+    score_differences,
+    submit_sample,
+)
 
-__all__ = ["CONTROL", "LABS", "Cheat", "read_cheats", "submit_cheat"]
+__all__ = ["CONTROL", "GRADED_LAB", "LABS", "Cheat", "faults_of", "read_cheats", "submit_cheat"]
 
 FOLDER = Path(__file__).parent
 LABS = ("00_devicequery", "01_stencil", "02_matmul", "03_puzzles")
+GRADED_LAB = "01_stencil"  # the lab whose cheats are also graded as a class
 CONTROL = "control"
+# Kinds of cheats that attack the notebook, the folder, the gradebook or the pages.
+PIPELINE_KINDS = {"notebook edited", "markup", "files beside the notebook", "files written", "startup file"}
+# Elements and attributes that no text of a submission may add to a page.
+FORBIDDEN_ELEMENTS = {"script", "iframe", "object", "embed", "img", "link", "meta", "base", "form"}
+MATHJAX_MARK = r"\href{javascript"
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,12 @@ class Cheat:
     @property
     def is_control(self) -> bool:
         return self.kind == CONTROL
+
+    @property
+    def concerns_the_pipeline(self) -> bool:
+        """True if `gpulab grade` grades the submission, and not the judge alone."""
+        odd = bool(self.functions) or self.sample.files is not None or self.kind in PIPELINE_KINDS
+        return odd and self.lab == GRADED_LAB and not self.open
 
     @cached_property
     def sample(self) -> SampleSubmission:
@@ -98,3 +117,55 @@ def submit_cheat(cheat: Cheat, released: Path, submitted: Path) -> Path:
     if place is not None:
         place(path.parent)
     return path
+
+
+def faults_of(cheat: Cheat, verdict: JudgedSubmission) -> Iterator[str]:
+    """Yield where a verdict is not as it should be: an error, other points, or harmful markup."""
+    if verdict.error:
+        yield verdict.error
+    yield from score_differences(cheat.sample, verdict.scores)
+    if not cheat.fails:
+        yield from errors_of_added_cells(cheat, verdict)
+    yield from harmful_markup(verdict)
+
+
+def errors_of_added_cells(cheat: Cheat, verdict: JudgedSubmission) -> list[str]:
+    """Return the errors of the cells that the submission adds to the notebook."""
+    added = {*cheat.sample.first, *cheat.sample.last}
+    return [
+        f"{output['ename']}: {output['evalue']}"
+        for cell in verdict.page
+        if cell.source in added
+        for output in cell.outputs
+        if output["output_type"] == "error"
+    ]
+
+
+def harmful_markup(verdict: JudgedSubmission) -> Iterator[str]:
+    """Yield the markup in outputs of the judge that can only come from the submission."""
+    for cell in verdict.cells:
+        for output in cell.outputs:
+            html = str(output.get("data", {}).get("text/html", ""))
+            parser = _HarmParser()
+            parser.feed(html)
+            yield from (f"{cell.grade_id}: {harm}" for harm in parser.harm)
+            if MATHJAX_MARK in html:
+                yield f"{cell.grade_id}: {MATHJAX_MARK}"
+
+
+class _HarmParser(HTMLParser):
+    """A parser that notes elements and attributes that run code or load a file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.harm: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in FORBIDDEN_ELEMENTS:
+            self.harm.append(f"<{tag}>")
+        for name, value in attrs:
+            if name.startswith("on") or (value or "").strip().lower().startswith("javascript:"):
+                self.harm.append(f"{name}={value}")
+
+    def handle_startendtag(self, tag: str, attrs: list[Any]) -> None:
+        self.handle_starttag(tag, attrs)

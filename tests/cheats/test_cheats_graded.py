@@ -14,35 +14,30 @@ from gpulab.grading.pipeline.course import Course, find_course, open_course
 from gpulab.grading.pipeline.gradebook import read_grades
 from gpulab.grading.pipeline.grading_run import GradedSubmission, GradeOptions
 from gpulab.grading.pipeline.submissions import assignment_report, grade_submissions
+from gpulab.grading.pipeline.verdict_store import load_judged
 from gpulab.grading.release.assignments import release
 from gpulab.grading.release.sample_class import score_differences
 from gpulab.grading.reports.html_report import write_report
 from gpulab.grading.sandbox.mechanisms import unavailable_reason
-from tests.cheats.cheat_samples import Cheat, read_cheats, submit_cheat
+from tests.cheats.cheat_samples import GRADED_LAB as LAB
+from tests.cheats.cheat_samples import faults_of, read_cheats, submit_cheat
 from tests.grading.conftest import REPOSITORY
 
 pytestmark = [
     pytest.mark.skipif(unavailable_reason() != "", reason=unavailable_reason()),
 ]
 
-LAB = "01_stencil"
 HARM = "alert(1)"  # what the markup of the submissions would run
-
-
-def concerns_the_pipeline(cheat: Cheat) -> bool:
-    """Return True for a submission that attacks the notebook, the folder, the gradebook or the pages."""
-    kinds = {"notebook edited", "markup", "files beside the notebook", "files written", "startup file"}
-    odd = bool(cheat.functions) or cheat.sample.files is not None or cheat.kind in kinds
-    return odd and not cheat.open
-
-
 NOTEBOOK = REPOSITORY / "labs" / LAB / "stencil.ipynb"
 TEST_CELLS = set(re.findall(r'"grade_id": "(\w+_test)"', NOTEBOOK.read_text(encoding="utf-8")))
-CHEATS = {cheat.folder.name: cheat for cheat in read_cheats(LAB) if concerns_the_pipeline(cheat)}
+CHEATS = {cheat.folder.name: cheat for cheat in read_cheats(LAB) if cheat.concerns_the_pipeline}
+
+
+Graded = tuple[Course, dict[str, GradedSubmission]]
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, dict[str, GradedSubmission]]:
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
     course = open_course(find_course(REPOSITORY), tmp_path_factory.mktemp("class"))
     (released,) = release(course, LAB).notebooks
     for cheat in CHEATS.values():
@@ -51,30 +46,32 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, dict[str, 
     return course, {result.student: result for result in results}
 
 
-@pytest.mark.parametrize("name", CHEATS)
-def test_gradebook_has_the_expected_points(
-    graded: tuple[Course, dict[str, GradedSubmission]], name: str
-) -> None:
+def test_verdicts_are_as_expected(graded: Graded) -> None:
+    verdicts = {name: load_judged(graded[0], LAB, name) for name in CHEATS}
+    faults = {name: list(faults_of(cheat, verdicts[name])) for name, cheat in CHEATS.items()}
+    assert {name: texts for name, texts in faults.items() if texts} == {}
+
+
+def test_gradebook_has_the_expected_points(graded: Graded) -> None:
     course, results = graded
-    scores = read_grades(course, LAB).scores[name]
-    automatic = {cell: score for cell, score in scores.items() if cell.endswith("_test")}
-    assert results[name].error == ""
-    assert set(automatic) == TEST_CELLS
-    assert score_differences(CHEATS[name].sample, automatic) == []
+    scores = read_grades(course, LAB).scores
+    assert {name: result.error for name, result in results.items() if result.error} == {}
+    faults = []
+    for name, cheat in CHEATS.items():
+        automatic = {cell: score for cell, score in scores[name].items() if cell.endswith("_test")}
+        if set(automatic) != TEST_CELLS:
+            faults.append(f"{name}: the test cells are {sorted(automatic)}")
+        faults += score_differences(cheat.sample, automatic)
+    assert faults == []
 
 
-@pytest.mark.parametrize("name", CHEATS)
-def test_feedback_runs_nothing_of_the_submission(
-    graded: tuple[Course, dict[str, GradedSubmission]], name: str
-) -> None:
-    pages = list((graded[0].feedback / name).rglob("*.html"))
-    assert pages
-    assert [harm for page in pages for harm in harm_of(page)] == []
+def test_feedback_runs_nothing_of_the_submissions(graded: Graded) -> None:
+    pages = {name: list((graded[0].feedback / name).rglob("*.html")) for name in CHEATS}
+    assert [name for name in CHEATS if not pages[name]] == []
+    assert [(page.name, harm) for name in CHEATS for page in pages[name] for harm in harm_of(page)] == []
 
 
-def test_submissions_leave_no_file_in_the_course(
-    graded: tuple[Course, dict[str, GradedSubmission]],
-) -> None:
+def test_submissions_leave_no_file_in_the_course(graded: Graded) -> None:
     course = graded[0]
     assert not [
         path for path in course.work.rglob("*") if path.is_symlink() and "submitted" not in path.parts
@@ -82,7 +79,7 @@ def test_submissions_leave_no_file_in_the_course(
     assert len(read_grades(course, LAB).scores) == len(CHEATS)
 
 
-def test_reports_run_nothing_of_the_submissions(graded: tuple[Course, dict[str, GradedSubmission]]) -> None:
+def test_reports_run_nothing_of_the_submissions(graded: Graded) -> None:
     page = graded[0].work / "class.html"
     write_report([assignment_report(graded[0], LAB)], page)
     assert harm_of(page) == []

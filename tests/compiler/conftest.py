@@ -1,4 +1,4 @@
-"""Tests of the compiler run it every time: the disk cache is switched off."""
+"""A compiler without the disk cache, for tests that observe compilations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import pytest
 from gpulab.compiler import store
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "kernel_cache", lambda: None)

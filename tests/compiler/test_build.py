@@ -16,6 +16,8 @@ import pytest
 from gpulab.compiler import compile_program, nvrtc, store
 from gpulab.errors import CompileError, GpulabError, UsageError
 
+pytestmark = pytest.mark.usefixtures("no_store")
+
 SCALE = """\
 __global__ void scale(float* a, float x, int n)
 {

@@ -22,6 +22,12 @@ SEEDS_WITH_FAULT = (
     1, 2, 3, 6, 8, 10, 11, 12, 13, 15, 16, 17, 18, 19, 20, 22, 24, 25, 27, 28, 31, 32, 35, 36, 37, 40, 41, 43, 44,
     45, 46, 47, 48,
 )  # fmt: skip
+OFTEN = 16  # of each: every run of the tests tries the first ones, and `make test-weekly` the others
+
+
+def seeds(numbers: tuple[int, ...]) -> pytest.MarkDecorator:
+    others = [pytest.param(number, marks=pytest.mark.weekly) for number in numbers[OFTEN:]]
+    return pytest.mark.parametrize("seed", [*numbers[:OFTEN], *others])
 
 
 @pytest.fixture(autouse=True)
@@ -30,13 +36,13 @@ def optimise_odd_seeds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(native, "OPTIMIZATION_S", 0.0)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@seeds(SEEDS)
 def test_random_kernel_matches_the_interpreter(seed: int) -> None:
     result = run_request({"seed": seed, "faults": False})
     assert result["kind"] in {"same", "unspecified"}, result["detail"]
 
 
-@pytest.mark.parametrize("seed", SEEDS_WITH_FAULT)
+@seeds(SEEDS_WITH_FAULT)
 def test_planted_fault_is_reported_by_both(seed: int) -> None:
     result = run_request({"seed": seed, "faults": True})
     assert result["kind"] == "same fault", result["detail"]

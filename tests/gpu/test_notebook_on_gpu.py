@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from gpulab.devices.base import Device
 from gpulab.devices.device_process import end_processes
 from gpulab.errors import LaunchError
 from tests.gpu.test_faults_on_gpu import STENCIL, assert_memory_is_given_back, free_memory
+from tests.ipython_shell import new_shell
 
 for package in ("IPython", "ipywidgets", "plotly"):
     pytest.importorskip(package)
@@ -27,14 +27,11 @@ LINE = 12  # of the faulting store, in the cell
 
 
 @pytest.fixture
-def shell(gpu: Device, monkeypatch: pytest.MonkeyPatch, empty_session: None) -> Iterator[Any]:
-    from IPython.core.interactiveshell import InteractiveShell
-
+def shell(gpu: Device, monkeypatch: pytest.MonkeyPatch, empty_session: None) -> Any:
     monkeypatch.setenv("GPULAB_DEVICE", gpu.selector)
-    shell = InteractiveShell.instance()
+    shell = new_shell()
     gpulab.load_ipython_extension(shell)
-    yield shell
-    InteractiveShell.clear_instance()
+    return shell
 
 
 def test_twenty_faulting_cells_leave_the_notebook_alive(

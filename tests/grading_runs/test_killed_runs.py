@@ -29,6 +29,7 @@ from tests.grading_runs.grading_process import (
 
 LIMIT_S = 240
 RANDOM = random.Random(15)  # the moments are the same in every run of the tests
+OFTEN = 3  # moments of each kind that every run tries; `make test-weekly` tries the others
 NOT_JUDGED = 1  # exit code: the class has submissions that cannot be read
 
 
@@ -58,13 +59,20 @@ def finish(course: Course, *options: str) -> str:
     return output
 
 
+def moments(count: int, *first: float) -> pytest.MarkDecorator:
+    """Parametrize a test with random moments of a run, from 0 to 1."""
+    values = [*first, *(RANDOM.random() for _ in range(count - len(first)))]
+    others = [pytest.param(value, marks=pytest.mark.weekly) for value in values[OFTEN:]]
+    return pytest.mark.parametrize("moment", [*values[:OFTEN], *others], ids="{:.2f}".format)
+
+
 def kill_group(process: subprocess.Popen[str]) -> None:
     """Kill a run without a chance to clean up; its workers see that it is gone."""
     process.kill()
     process.communicate(timeout=60)  # its workers hold the pipe until they end
 
 
-@pytest.mark.parametrize("moment", [RANDOM.random() for _ in range(8)], ids="{:.2f}".format)
+@moments(8)
 def test_killed_run_is_resumed(undisturbed: Undisturbed, tmp_path: Path, moment: float) -> None:
     course = copy_of(undisturbed.released, tmp_path / "course")
     process = start_grading(course)
@@ -74,7 +82,7 @@ def test_killed_run_is_resumed(undisturbed: Undisturbed, tmp_path: Path, moment:
     assert gradebook_content(course) == undisturbed.content
 
 
-@pytest.mark.parametrize("moment", [0.0, *(RANDOM.random() for _ in range(7))], ids="{:.2f}".format)
+@moments(8, 0.0)
 def test_killed_server_of_judges_costs_nothing(
     undisturbed: Undisturbed, tmp_path: Path, moment: float
 ) -> None:
@@ -136,7 +144,7 @@ def test_running_cluster_grades_a_class(undisturbed: Undisturbed, tmp_path: Path
     assert gradebook_content(course) == undisturbed.content
 
 
-@pytest.mark.parametrize("moment", [RANDOM.random() for _ in range(5)], ids="{:.2f}".format)
+@moments(5)
 def test_run_of_a_killed_scheduler_is_resumed(
     undisturbed: Undisturbed, tmp_path: Path, moment: float
 ) -> None:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import re
-
-import pytest
+from collections.abc import Iterator
 
 from gpulab.cell import KernelCell, PlainCell
 from gpulab.compiler import compile_program
 from gpulab.config import check_block, defines
-from gpulab.errors import CompileError
+from gpulab.errors import CompileError, UsageError
 from tests.kernels.corpus import FOLDER, CorpusKernel, load
 
 KERNELS = load()
-WRONG = [kernel for kernel in KERNELS if kernel.verdict != "right"]
-every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.id)
-every_wrong_one = pytest.mark.parametrize("kernel", WRONG, ids=lambda kernel: kernel.id)
-
-
-def compiled(kernel: CorpusKernel) -> object:
-    header = kernel.cell.header
-    macros = defines(header.block, header.tile or (1, 1, 1)) if header.block else None
-    return compile_program(kernel.cell.source, defines=macros)
 
 
 def test_index_has_every_file_once() -> None:
@@ -30,46 +20,53 @@ def test_index_has_every_file_once() -> None:
     assert sorted(kernel.file for kernel in KERNELS) == files
 
 
-@every_kernel
-def test_verdict_matches_the_folder(kernel: CorpusKernel) -> None:
-    assert (kernel.verdict == "right") == (kernel.path.parent.name != "wrong")
+def test_files_agree_with_the_index() -> None:
+    assert [f"{kernel.id}: {fault}" for kernel in KERNELS for fault in _faults(kernel)] == []
 
 
-@every_kernel
-def test_header_names_the_problem_of_the_folder(kernel: CorpusKernel) -> None:
-    top = kernel.file.split("/", 1)[0]
-    if top == "programs":
-        assert isinstance(kernel.cell, PlainCell)
-        assert kernel.cell.header.name == kernel.path.stem
+def _faults(kernel: CorpusKernel) -> Iterator[str]:
+    """Yield where a file disagrees with its row of the index."""
+    if not re.match(r"// \S", kernel.comment):
+        yield "its second line is not a comment"
+    if (kernel.verdict == "right") != (kernel.path.parent.name != "wrong"):
+        yield "its folder contradicts its verdict"
+    yield from _header_faults(kernel)
+
+    if kernel.verdict != "right":
+        if kernel.fault_line is None or not kernel.text.split("\n")[kernel.fault_line - 1].strip():
+            yield "its comment does not name the line of the fault"
+        if not kernel.cause or not kernel.detected_by:
+            yield "it has no cause or no detection"
+        if bool(kernel.tool) != bool(kernel.lines):
+            yield "it has a tool without lines, or lines without a tool"
+
+
+def _header_faults(kernel: CorpusKernel) -> Iterator[str]:
+    folder, cell = kernel.file.split("/", 1)[0], kernel.cell
+    if folder == "programs":
+        if not isinstance(cell, PlainCell) or cell.header.name != kernel.path.stem:
+            yield "its header does not name the program"
+    elif not isinstance(cell, KernelCell) or cell.header.problem.name != folder:
+        yield "its header does not name the problem of its folder"
     else:
-        assert isinstance(kernel.cell, KernelCell)
-        assert kernel.cell.header.problem.name == top
-        check_block(kernel.cell.header.block)
+        try:
+            check_block(cell.header.block)
+        except UsageError as error:
+            yield str(error)
 
 
-@every_kernel
-def test_second_line_is_a_comment(kernel: CorpusKernel) -> None:
-    assert re.match(r"// \S", kernel.comment)
+def test_compiler_accepts_programs() -> None:
+    """The check of a kernel of a problem compiles it too (see `tests/verification/test_corpus.py`)."""
+    errors = {kernel.id: _compile_error(kernel) for kernel in load("programs/")}
+    assert errors
+    assert {name: error for name, error in errors.items() if error} == {}
 
 
-@every_wrong_one
-def test_wrong_kernel_names_the_line_of_its_fault(kernel: CorpusKernel) -> None:
-    assert kernel.fault_line is not None
-    assert kernel.text.split("\n")[kernel.fault_line - 1].strip()
-
-
-@every_wrong_one
-def test_wrong_kernel_has_a_cause_and_a_detection(kernel: CorpusKernel) -> None:
-    assert kernel.cause
-    assert kernel.detected_by
-    assert bool(kernel.tool) == bool(kernel.lines)
-
-
-@every_kernel
-def test_compiler_accepts_the_kernel_or_names_the_line(kernel: CorpusKernel) -> None:
-    if kernel.verdict == "compile_error":
-        with pytest.raises(CompileError) as refused:
-            compiled(kernel)
-        assert refused.value.diagnostics[0].line in kernel.lines
-    else:
-        compiled(kernel)
+def _compile_error(kernel: CorpusKernel) -> str:
+    header = kernel.cell.header
+    macros = defines(header.block, header.tile or (1, 1, 1)) if header.block else None
+    try:
+        compile_program(kernel.cell.source, defines=macros)
+    except CompileError as error:
+        return str(error)
+    return ""

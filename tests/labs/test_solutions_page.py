@@ -19,6 +19,7 @@ def test_page_prints_kernels() -> None:
     assert KERNELS
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("text", KERNELS, ids=lambda text: text.split()[2])
 def test_printed_kernel_computes_right_values(text: str) -> None:
     verdict = check_cell(parse_cell(text), open_device("sim")).verdict

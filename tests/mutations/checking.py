@@ -13,6 +13,7 @@ from gpulab.devices.base import Device
 from gpulab.errors import CompileError, GpulabError
 from gpulab.problems import load_problems, registry
 from gpulab.verification.check import check_cell
+from tests.ipython_shell import new_shell
 from tests.mutations.mutations import LABS, lab_cells
 
 __all__ = ["message_of"]
@@ -60,7 +61,6 @@ def _check(cell: KernelCell) -> str:
 
 def _run_in_notebook(lab: str, exercise: str, text: str) -> str:
     """Run a cell, then the exercise's test cell; return what they show if one fails or gives few points."""
-    from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
     from gpulab import session
@@ -71,8 +71,7 @@ def _run_in_notebook(lab: str, exercise: str, text: str) -> str:
     session.clear()
     lab_session.STATE = lab_session.LabSession()  # the practice parameters, and no committed prediction
     use_secret(b"mutations")  # the same inputs in every run
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(colors="nocolor")
+    shell = new_shell()
     names = [name.format(exercise) for name in SETUP]
     setup = [cells[name] for name in names if name in cells] or ["%load_ext gpulab"]
     test = cells[f"{exercise.lower()}_test"]

@@ -24,9 +24,11 @@ def test_kernel_without_the_mistakes_passes(exercise: Exercise, text: str) -> No
     assert message_of(exercise.lab, exercise.name, text) == ""
 
 
-@pytest.mark.parametrize("exercise", exercises(), ids=lambda exercise: exercise.id)
-def test_exercise_has_enough_mistakes(exercise: Exercise) -> None:
-    assert len({mutation.text for mutation in exercise.mutations}) >= MISTAKES.get(exercise.lab, 10)
+def test_exercises_have_enough_mistakes() -> None:
+    different = {
+        exercise: len({mutation.text for mutation in exercise.mutations}) for exercise in exercises()
+    }
+    assert [e.id for e in exercises() if different[e] < MISTAKES.get(e.lab, 10)] == []
 
 
 def test_page_has_every_mistake() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from gpulab.finding import Finding
 from gpulab.gpus.catalogue import gpu
 from gpulab.notebook import load
 from gpulab.problems import problem
+from tests.ipython_shell import new_shell
 from tests.python_device import StandInDevice
 
 
@@ -130,8 +131,7 @@ class Notebook:
     """IPython shell with gpulab loaded; `run` runs one cell."""
 
     def __init__(self, open_device: Callable[[], Device] | None = ScriptedDevice) -> None:
-        InteractiveShell.clear_instance()
-        self.shell = InteractiveShell.instance(colors="nocolor")
+        self.shell = new_shell()
         load(self.shell, open_device)
 
     def run(self, text: str) -> CellRun:
@@ -144,23 +144,20 @@ def time_small_sizes() -> None:
 
 
 @pytest.fixture
-def shell(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+def shell(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> InteractiveShell:
     """An IPython shell after `%load_ext gpulab`, whose kernel cells run on the simulator."""
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    InteractiveShell.clear_instance()
-    fresh = InteractiveShell.instance(colors="nocolor")
+    fresh = new_shell()
     fresh.run_cell("%load_ext gpulab")
-    yield fresh
-    InteractiveShell.clear_instance()
+    return fresh
 
 
 @pytest.fixture
-def notebook(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
+def notebook(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> Notebook:
     stencil = problem("stencil")
     monkeypatch.setattr(stencil, "timing_size", stencil.timing_size)  # restored afterwards
     time_small_sizes()
-    yield Notebook()
-    InteractiveShell.clear_instance()
+    return Notebook()
 
 
 @pytest.fixture

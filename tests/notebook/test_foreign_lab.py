@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import gpulab
 from gpulab.devices import open_device
@@ -16,14 +14,11 @@ from tests.notebook.conftest import Notebook
 
 
 @pytest.fixture
-def lab(
-    no_labs: None, empty_session: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Notebook]:
+def lab(no_labs: None, empty_session: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
     write_problems(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPULAB_DEVICE", "sim")
-    yield Notebook(lambda: open_device("sim"))
-    InteractiveShell.clear_instance()
+    return Notebook(lambda: open_device("sim"))
 
 
 def test_right_cell_is_checked_counted_and_timed(lab: Notebook) -> None:

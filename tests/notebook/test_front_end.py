@@ -18,25 +18,42 @@ load(get_ipython(), ScriptedDevice)
 """
 
 
-def executed(*cells, allow_errors=True):
+@pytest.fixture(scope="module")
+def client():
+    """A client of one Jupyter kernel, whose start takes longer than the tests."""
     notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(text) for text in (SETUP, *cells)],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     )
     where = {"metadata": {"path": str(ROOT)}}
-    NotebookClient(notebook, timeout=60, allow_errors=allow_errors, resources=where).execute()
-    return notebook.cells[1:]
+    client = NotebookClient(notebook, timeout=60, resources=where)
+    with client.setup_kernel():
+        run(client, SETUP)
+        yield client
 
 
-def test_correct_cell_has_one_output(kernel_cell):
-    (cell,) = executed(kernel_cell("right"))
+def run(client, text):
+    """Return a cell with its outputs; raise `CellExecutionError` as a notebook that stops there."""
+    client.nb.cells.append(nbformat.v4.new_code_cell(text))
+    return client.execute_cell(client.nb.cells[-1], len(client.nb.cells) - 1)
+
+
+def run_with_errors(client, text):
+    """Return a cell with its outputs, also if it raises."""
+    try:
+        return run(client, text)
+    except CellExecutionError:
+        return client.nb.cells[-1]
+
+
+def test_correct_cell_has_one_output(client, kernel_cell):
+    cell = run(client, kernel_cell("right"))
     assert [output.output_type for output in cell.outputs] == ["display_data"]
     assert "gp-good" in cell.outputs[0].data["text/html"]
     assert "text/plain" in cell.outputs[0].data
 
 
-def test_wrong_cell_ends_with_an_error_output(kernel_cell):
-    (cell,) = executed(kernel_cell("no halo"))
+def test_wrong_cell_ends_with_an_error_output(client, kernel_cell):
+    cell = run_with_errors(client, kernel_cell("no halo"))
     error = cell.outputs[-1]
     assert error.output_type == "error"
     assert error.ename == "WrongResult"
@@ -44,26 +61,25 @@ def test_wrong_cell_ends_with_an_error_output(kernel_cell):
     assert "<svg" in cell.outputs[0].data["text/html"]
 
 
-def test_progress_bar_is_not_saved(kernel_cell):
-    (cell,) = executed(kernel_cell("slow"))
+def test_progress_bar_is_not_saved(client, kernel_cell):
+    cell = run(client, kernel_cell("slow"))
     (output,) = cell.outputs
     assert "<progress" not in output.data["text/html"]
     assert "gp-good" in output.data["text/html"]
 
 
-def test_nbclient_raises_for_a_wrong_cell(kernel_cell):
+def test_nbclient_raises_for_a_wrong_cell(client, kernel_cell):
     with pytest.raises(CellExecutionError, match="WrongResult"):
-        executed(kernel_cell("no halo"), allow_errors=False)
+        run(client, kernel_cell("no halo"))
 
 
-def test_error_has_the_text_of_the_error_directive():
+def test_error_has_the_text_of_the_error_directive(client):
     with pytest.raises(CellExecutionError, match="write your kernel here"):
-        executed('%%cuda stencil.opt_1\n#error "write your kernel here"\n', allow_errors=False)
+        run(client, '%%cuda stencil.opt_1\n#error "write your kernel here"\n')
 
 
-def test_no_cell_writes_a_stream(kernel_cell):
-    cells = executed(
-        *(kernel_cell(behaviour) for behaviour in ("right", "no halo", "reads outside", "stops"))
-    )
+def test_no_cell_writes_a_stream(client, kernel_cell):
+    behaviours = ("right", "no halo", "reads outside", "stops")
+    cells = [run_with_errors(client, kernel_cell(behaviour)) for behaviour in behaviours]
     streams = [output for cell in cells for output in cell.outputs if output.output_type == "stream"]
     assert streams == []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import gpulab
 from gpulab.errors import CompileError, GpulabError, UsageError
 from gpulab.notebook import magic
+from tests.ipython_shell import new_shell
 from tests.notebook.conftest import CellRun
 
 TEST = "from gpulab.grading.checks import require_correct\nrequire_correct('stencil.opt_1')"
@@ -21,13 +21,11 @@ def new_session(empty_session: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def unloaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], CellRun]]:
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], CellRun]:
     """Run cells in a shell in which `%load_ext gpulab` did not run."""
     monkeypatch.delattr(GpulabError, "_render_traceback_", raising=False)
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(colors="nocolor")
-    yield lambda text: CellRun(shell, text)
-    InteractiveShell.clear_instance()
+    shell = new_shell()
+    return lambda text: CellRun(shell, text)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import gpulab
 from gpulab import session
@@ -24,9 +21,8 @@ TEMPLATE = "\ntemplate <int N> __global__ void k(int* x) { x[threadIdx.x] = N; }
 
 
 @pytest.fixture
-def notebook(empty_session: None) -> Iterator[Notebook]:
-    yield Notebook(None)
-    InteractiveShell.clear_instance()
+def notebook(empty_session: None) -> Notebook:
+    return Notebook(None)
 
 
 def run(notebook: Notebook, header: str, source: str = TWO) -> CellRun:

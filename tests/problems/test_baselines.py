@@ -36,7 +36,7 @@ def test_problem_without_a_baseline_has_none() -> None:
     assert shipped_baseline("histogram") is None
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", KERNELS)
 def test_file_agrees_with_the_kernel_and_the_model(name: str) -> None:
     baseline, cell = baseline_of(name), baseline_cell(name)

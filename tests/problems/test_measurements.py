@@ -35,7 +35,7 @@ def test_waves_follow_from_registers() -> None:
     assert table.waves(many) == many.blocks / (132 * 6)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", ["steps", "mystery_solved"])
 def test_file_agrees_with_the_kernels_and_the_model(name: str) -> None:
     device, table = open_device("sim:h200"), measured_kernels(f"stencil.{name}")
@@ -45,7 +45,7 @@ def test_file_agrees_with_the_kernels_and_the_model(name: str) -> None:
         assert row.modelled_ms == pytest.approx(modelled_ms(configuration, device), rel=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     "configuration", ABLATION, ids=lambda c: f"{c.name}-{c.cell.config.tile[2]}-{c.hoisted}"
 )

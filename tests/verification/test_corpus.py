@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -14,6 +15,9 @@ from tests.kernels.corpus import CorpusKernel, load
 
 KERNELS = [kernel for kernel in load() if not kernel.file.startswith("programs/")]
 FAULT_TOOLS = {"memcheck", "synccheck"}  # values of `detected_by` in the index
+every_kernel = pytest.mark.parametrize(
+    "kernel", [k for k in KERNELS if k.verdict != "compile_error"], ids=lambda kernel: kernel.id
+)
 
 
 @cache
@@ -21,61 +25,39 @@ def simulator() -> Device:
     return gpulab.device("sim")
 
 
-@cache
-def checked(kernel: CorpusKernel) -> CheckResult:
-    """Return the check of a kernel, which is run once for all tests."""
-    return check_cell(kernel.cell, simulator())
+@every_kernel
+def test_verdict_and_findings_are_those_of_the_index(kernel: CorpusKernel) -> None:
+    assert list(_differences(kernel, check_cell(kernel.cell, simulator()))) == []
 
 
-def kernels_with(verdict: str, *detected_by: str) -> pytest.MarkDecorator:
-    """Parametrize a test with the kernels of a verdict; `detected_by` restricts them to these values."""
-    chosen = [k for k in KERNELS if k.verdict == verdict]
-    if detected_by:
-        chosen = [k for k in chosen if k.detected_by in detected_by]
-    return pytest.mark.parametrize("kernel", chosen, ids=lambda kernel: kernel.id)
+def _differences(kernel: CorpusKernel, result: CheckResult) -> Iterator[str]:
+    """Yield where a check differs from the index."""
+    if result.correct != (kernel.verdict == "right"):
+        yield f"the verdict is {result.correct}"
+    if bool(result.reasons) == result.correct:
+        yield f"the reasons are {result.reasons}"
+
+    tools = [finding.tool for finding in result.findings]
+    lines = [finding.line for finding in result.findings]
+    if kernel.detected_by in FAULT_TOOLS and tools != [kernel.tool]:
+        yield f"the findings are of {tools}, not one of {kernel.tool}"
+    if kernel.detected_by == "racecheck" and set(tools) != {"racecheck"}:
+        yield f"the findings are of {tools}"
+    if kernel.detected_by in {*FAULT_TOOLS, "racecheck"} and not set(lines) <= set(kernel.lines):
+        yield f"the findings are in lines {lines}, not {kernel.lines}"
+
+    if kernel.detected_by == "technique":
+        if result.verdict is None or not result.verdict.correct:
+            yield "the values are not right"
+        if result.technique is None or result.technique.met:
+            yield "no requirement is missed"
+        elif result.reasons != result.technique.reasons:
+            yield f"not only requirements are reasons: {result.reasons}"
 
 
-@kernels_with("right")
-def test_correct_kernel_passes(kernel: CorpusKernel) -> None:
-    result = checked(kernel)
-    assert result.reasons == ()
-    assert result.correct
-
-
-@kernels_with("wrong")
-def test_wrong_kernel_fails(kernel: CorpusKernel) -> None:
-    result = checked(kernel)
-    assert not result.correct
-    assert result.reasons
-
-
-@kernels_with("wrong", *FAULT_TOOLS)
-def test_fault_is_found_at_its_line(kernel: CorpusKernel) -> None:
-    (finding,) = checked(kernel).findings
-    assert finding.tool == kernel.tool
-    assert finding.line in kernel.lines
-
-
-@kernels_with("wrong", "racecheck")
-def test_race_is_found_at_its_lines(kernel: CorpusKernel) -> None:
-    findings = checked(kernel).findings
-    assert findings
-    assert {f.tool for f in findings} == {"racecheck"}
-    assert {f.line for f in findings} <= set(kernel.lines)
-
-
-@kernels_with("wrong", "technique")
-def test_unmet_requirement_fails_a_kernel_with_correct_values(kernel: CorpusKernel) -> None:
-    result = checked(kernel)
-    assert result.verdict is not None
-    assert result.verdict.correct
-    assert result.technique is not None
-    assert not result.technique.met
-    assert result.reasons == result.technique.reasons
-    assert not result.correct
-
-
-@kernels_with("compile_error")
+@pytest.mark.parametrize(
+    "kernel", [k for k in KERNELS if k.verdict == "compile_error"], ids=lambda kernel: kernel.id
+)
 def test_compile_error_names_its_line(kernel: CorpusKernel) -> None:
     with pytest.raises(CompileError) as error:
         check_cell(kernel.cell, simulator())

@@ -77,7 +77,7 @@ def test_small_nvidia_headers_compile() -> None:
     assert compile_program(including(list(SMALL))).kernel_names == ("k",)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     "folder",
     ["", "cooperative_groups", "cub", "cub/block", "cub/thread", "cub/warp", "cuda", "cuda/std", "thrust"],

@@ -67,7 +67,7 @@ def test_macro_of_an_option_that_hides_a_constraint_is_found() -> None:
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def runs(no_store: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The architecture of each run of NVRTC."""
     seen: list[str] = []
     compile_text = nvrtc.compile_text

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 from gpulab.grading.judge.student_server import answer
 from gpulab.notebook.recording_shell import RecordingShell, open_shell
 
 
 @pytest.fixture
-def shell() -> Iterator[RecordingShell]:
-    InteractiveShell.clear_instance()
-    yield open_shell()
-    RecordingShell.clear_instance()
+def shell() -> RecordingShell:
+    return open_shell()
 
 
 def test_cell_that_exceeds_its_time_names_its_line_without_a_traceback(shell: RecordingShell) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -12,7 +13,8 @@ import pytest
 pytest.importorskip("nbgrader", reason="grading needs the lab extra")
 
 from gpulab.errors import UsageError
-from gpulab.grading.pipeline.course import Course
+from gpulab.grading.pipeline import grading_run
+from gpulab.grading.pipeline.course import Course, GradingError
 from gpulab.grading.pipeline.gradebook import Grades, open_gradebook, read_grades
 from gpulab.grading.pipeline.grading_run import GradedSubmission, time_left
 from gpulab.grading.pipeline.submissions import grade_submissions
@@ -165,3 +167,20 @@ def test_time_left_decreases_while_a_submission_runs() -> None:
 def test_time_left_is_not_shown_without_a_finished_submission_or_for_a_slow_one() -> None:
     assert time_left(0.0, 0, 3, 30.0) == ""
     assert time_left(40.0, 4, 1, 300.0) == ""
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_compiled_kernels_are_in_the_folder_that_the_environment_names(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    def stop(*, cache: Path, **_: object) -> None:
+        raise GradingError(str(cache))
+
+    if named:
+        monkeypatch.setenv("GPULAB_CACHE", str(tmp_path / "kernels"))
+    else:
+        monkeypatch.delenv("GPULAB_CACHE")
+    monkeypatch.setattr(grading_run, "open_workers", stop)
+    with pytest.raises(GradingError) as stopped:
+        grade_submissions(difficult_course(course), "tiny", UNSANDBOXED)
+    assert stopped.value.args == (str(tmp_path / "kernels" if named else course.work / "cache"),)

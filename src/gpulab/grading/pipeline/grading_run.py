@@ -147,7 +147,7 @@ class GradingRun:
         with open_workers(
             jobs=jobs,
             scheduler=self.options.scheduler,
-            cache=self.course.work / "cache",
+            cache=Path(os.environ.get("GPULAB_CACHE") or self.course.work / "cache"),
         ) as workers:
             timings = None
             if self._baselines_missing():
