@@ -12,10 +12,10 @@ from gpulab.simt.codegen import native
 from tests.fuzz.worker import run_request
 
 # A selection of the first 260 kernels with all their 357 forms of PTX instructions, block shapes,
-# architectures and compiler options, at the least processor time.
+# architectures and compiler options, at the least processor time. 187 is first because its suspended warps are rare.
 SEEDS = (
-    2, 15, 19, 22, 24, 39, 47, 51, 52, 59, 62, 63, 64, 68, 75, 84, 85, 87, 96, 119, 122, 127, 137, 139, 140, 145,
-    146, 147, 149, 152, 161, 164, 167, 170, 176, 180, 185, 187, 188, 198, 227, 228, 236, 238, 241, 243, 255,
+    187, 2, 15, 19, 22, 24, 39, 47, 51, 52, 59, 62, 63, 64, 68, 75, 84, 85, 87, 96, 119, 122, 127, 137, 139,
+    140, 145, 146, 147, 149, 152, 161, 164, 167, 170, 176, 180, 185, 188, 198, 227, 228, 236, 238, 241, 243, 255,
 )  # fmt: skip
 # Those of the first 50 kernels with a planted fault that execute it, in less than a second.
 SEEDS_WITH_FAULT = (

@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import gpulab
 from gpulab.compiler.sass.sass_code import MachineInstruction
-from gpulab.model.instruction_mix import machine_blocks
+from gpulab.devices.simulator.simulated_device import SimulatedKernel
+from gpulab.model.instruction_mix import machine_blocks, ptx_blocks
 from gpulab.model.warp_timing import Operation
+from gpulab.simt.analysis.basic_blocks import Block, ControlFlow
 
 
 def test_instructions_after_a_reconvergence_are_executed_by_fewer_warps() -> None:
@@ -54,3 +57,13 @@ def test_products_of_twice_the_width_take_twice_as_long() -> None:
 
 def test_conversions_from_integers_are_integer_arithmetic() -> None:
     assert [each.unit for each in operations("I2FP", "F2I", "FCHK")] == ["integer", "special", "special"]
+
+
+def test_extension_to_64_bits_is_free_on_gpus_with_32_bit_addresses() -> None:
+    device = gpulab.device("sim:gtx280")
+    kernel = device.compile("__global__ void k(long long* x, float* y, int i) { x[0] = i; y[0] = i; }")
+    assert isinstance(kernel, SimulatedKernel)
+    conversions = [item for block in kernel.flow.blocks for item in block.code if item.op == "cvt"]
+    assert sorted("s64" in item.parts for item in conversions) == [False, True]
+    flow = ControlFlow([Block(0, conversions)], [frozenset()])
+    assert len(ptx_blocks(flow, [1.0], folds=True)[0].operations) == 1

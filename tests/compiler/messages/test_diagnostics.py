@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpulab.compiler import compile_program
+from gpulab.compiler.messages.diagnostics import parse_log
+from gpulab.compiler.preprocess.phases import read_source
 from gpulab.errors import CompileError, Diagnostic
 
 
@@ -336,3 +338,8 @@ def test_python_is_one_error(text: str) -> None:
 def test_word_that_python_has_too_is_no_python() -> None:
     (error,) = errors(kernel("  for (int i = 0; i < 4; ++i) a[0] = from;"))
     assert error.message == 'identifier "from" is undefined'
+
+
+def test_warning_about_a_header_is_not_reported() -> None:
+    log = 'cuda_fp16.h(12): warning #177-D: variable "x" was declared but never referenced\n'
+    assert parse_log(log, read_source(kernel("  a[0] = 1;"))) == []

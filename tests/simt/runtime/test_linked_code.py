@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gpulab
+from gpulab.cache import DiskCache
 from gpulab.devices.simulator.simulated_device import SimulatedDevice
 from gpulab.simt.codegen import jit, native
 from gpulab.simt.ptx.syntax import Module
@@ -73,6 +74,9 @@ BODIES = {
             s[t] += s[t + 8];
         }
         y[i] = s[t];""",
+    "lanes of a mask": """
+        unsigned mask = __ballot_sync(~0u, t % 3);
+        if (t % 3) y[i] = __shfl_sync(mask, x[i], 1);""",
 }
 CASES = [(name, (16, 8)) for name in BODIES]  # a warp has two rows of 16 threads
 CASES += [(name, (128, 1)) for name in ("rows past the end", "repeated reads, then a write", "vectors")]
@@ -117,7 +121,7 @@ def test_linked_code_finds_and_counts_what_optimised_code_does(
 def test_a_kernel_that_has_run_is_sanitized_and_counted_without_lowering_it_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("GPULAB_CACHE", str(tmp_path))
+    monkeypatch.setattr(native, "kernel_cache", lambda: DiskCache(tmp_path, 1 << 28))
     lowered: list[str] = []
     lower = native.lower
 
