@@ -62,6 +62,7 @@ GRADING = (
     "cheats",
     "grading_runs",
     "grading/judge/test_exercises_judged.py",
+    "grading/judge/test_missing_parts.py",
     "grading/judge/test_supervisor.py",
     "grading/pipeline/test_grading_run.py",
     "grading/release/test_demo.py",

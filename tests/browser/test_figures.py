@@ -28,6 +28,7 @@ RED = """async png => {
     return context.getImageData(image.width - 6, image.height / 2, 1, 1).data[0];
 }"""
 THEMES = ("light", "dark")
+DRAWN_WITHIN_S = 5
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +44,17 @@ def notebook_with_figure(folder: Path):
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(source)], metadata=metadata)
 
 
-def shown_theme(page, file: Path) -> str:
-    """Return the theme of the only figure on the page, and store a picture of the page."""
+def require_theme(page, theme: str, file: Path) -> None:
+    """Fail unless the only figure on the page gets a theme, and store a picture of the page."""
+    shown = ""
+    for _ in range(DRAWN_WITHIN_S * 10):  # Chromium draws an image again some time after the page has changed
+        picture = page.locator(".jp-RenderedMarkdown img").screenshot()
+        shown = "light" if page.evaluate(RED, base64.b64encode(picture).decode()) > 127 else "dark"
+        if shown == theme:
+            break
+        page.wait_for_timeout(100)
     page.screenshot(path=file)
-    picture = page.locator(".jp-RenderedMarkdown img").screenshot()
-    return "light" if page.evaluate(RED, base64.b64encode(picture).decode()) > 127 else "dark"
+    assert shown == theme
 
 
 def test_texts_lie_inside_the_figures_and_do_not_overlap(browser_window):
@@ -77,7 +84,7 @@ def test_figures_follow_the_theme_of_jupyterlab(lab, lab_page, screenshots, syst
     for theme in THEMES:
         show(page, theme.title())
         page.locator("#jupyterlab-splash").wait_for(state="detached", timeout=CELL_S)
-        assert shown_theme(page, screenshots / f"{system}-{theme}.png") == theme
+        require_theme(page, theme, screenshots / f"{system}-{theme}.png")
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -92,5 +99,5 @@ def test_figures_follow_the_theme_of_an_export(browser_window, screenshots, tmp_
     page = browser_window.new_page(viewport={"width": 1000, "height": 700}, color_scheme=other)
     page.route("http*://**", lambda route: route.abort())
     page.goto((tmp_path / "export.html").as_uri())
-    assert shown_theme(page, screenshots / f"export-{theme}.png") == theme
+    require_theme(page, theme, screenshots / f"export-{theme}.png")
     page.close()
