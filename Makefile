@@ -3,8 +3,9 @@
 
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Two workers; each runs neighbouring tests, which share fixtures, and takes from the other when it is idle.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10
+# Three workers on two cores, because some tests wait for a browser or a process. Each runs neighbouring tests,
+# which share fixtures, and takes from the others when it is idle.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal --durations=10
 # Set PYTHON=... to choose; otherwise the first of these that is 3.11 or newer.
 PYTHON ?=
 PYTHONS := python3 python3.15 python3.14 python3.13 python3.12 python3.11 python
