@@ -77,8 +77,9 @@ class Cheat:
     @property
     def concerns_the_pipeline(self) -> bool:
         """True if `gpulab grade` grades the submission, and not the judge alone."""
-        odd = bool(self.functions) or self.sample.files is not None or self.kind in PIPELINE_KINDS
-        return odd and self.lab == GRADED_LAB and not self.open
+        if self.lab != GRADED_LAB or self.open:
+            return False
+        return bool(self.functions) or self.sample.files is not None or self.kind in PIPELINE_KINDS
 
     @cached_property
     def sample(self) -> SampleSubmission:

@@ -112,7 +112,10 @@ def compare_timed_launch(count: CellCount, launch: LaunchConfig, rng: np.random.
     except LaunchError as fault:
         message = f"{str(fault).strip()}{_repeated_stores(count)}"
         reason = f"{sample.size}: {message}"
-        return ShapeResult(launch.shape, correct=False, total=total, fault=message, reasons=(reason,))
+        too_long = any(finding.kind == "too_long" for finding in fault.findings)
+        return ShapeResult(
+            launch.shape, correct=False, total=total, fault=message, too_long=too_long, reasons=(reason,)
+        )
     reasons = [*sample.forbidden, *left_out, *sample.wrong()]
     return ShapeResult(
         launch.shape, correct=not reasons, total=total, first=sample.first, reasons=tuple(reasons)

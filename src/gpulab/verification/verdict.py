@@ -104,6 +104,8 @@ class ShapeResult:
         The likely cause, if the values prove it.
     fault : str
         The device's message if the launch failed; there are no values then.
+    too_long : bool
+        The launch was stopped because its warps did too much work, though each of them ends.
     reasons : tuple of str
         Sentences for the student.
     plane : Plane or None
@@ -122,6 +124,7 @@ class ShapeResult:
     input_changed: tuple[str, ...] = ()
     hint: str = ""
     fault: str = ""
+    too_long: bool = False
     reasons: tuple[str, ...] = ()
     plane: Plane | None = None
 

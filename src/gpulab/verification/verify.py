@@ -341,4 +341,8 @@ def _faulted(problem: Problem, case: Case, fault: LaunchError) -> ShapeResult:
     message = str(fault).strip() or type(fault).__name__
     name = problem.format_shape(case.shape)
     total = sum(int(np.count_nonzero(each.written)) for each in (case, *case.others))
-    return ShapeResult(case.shape, correct=False, total=total, fault=message, reasons=(f"{name}: {message}",))
+    too_long = any(finding.kind == "too_long" for finding in fault.findings)
+    reasons = (f"{name}: {message}",)
+    return ShapeResult(
+        case.shape, correct=False, total=total, fault=message, too_long=too_long, reasons=reasons
+    )
