@@ -59,7 +59,7 @@ class State:
     name: str
     refused: str = ""  # the first argument of FILTER
     masked: bool = False  # some files of /proc are covered
-    capabilities: str = ""  # of root; all by default
+    capabilities: str = ""  # root has these; all if empty
     users: tuple[str, ...] = ("root", "user")
     refuses: bool = False  # no sandbox is possible: the command must name a cure
 

@@ -56,7 +56,7 @@ class ParallelLoop:
     line: int
 
 
-Iterations = tuple[tuple[ParallelLoop, int], ...]  # of the parallel loops around a statement, outermost first
+Iterations = tuple[tuple[ParallelLoop, int], ...]  # parallel loops around a statement, outermost first
 
 
 @dataclass(frozen=True, eq=False)

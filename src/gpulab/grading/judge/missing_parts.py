@@ -23,7 +23,7 @@ __all__ = ["MissingParts"]
 
 _HEADER = re.compile(r"^\W*%+\s*cuda\W+(\S+)", re.MULTILINE | re.IGNORECASE)
 SIMILAR = 0.75  # least similarity of a misspelled name, as difflib measures it
-SHOWN_CHARACTERS = 60  # of a line of a cell
+SHOWN_CHARACTERS = 60  # longest part of a line that is shown
 
 
 @dataclass(frozen=True)

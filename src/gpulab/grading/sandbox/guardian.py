@@ -24,7 +24,7 @@ __all__ = ["FILES_LIMIT_EXIT", "fork_guarded"]
 FILES_LIMIT_EXIT = 128 + signal.SIGXFSZ if hasattr(signal, "SIGXFSZ") else 153
 WATCH_INTERVAL_S = 0.1
 DEEPEST = 64  # folders within folders; a deeper one counts as too large
-FILE_BYTES = 4096  # what a file takes at least
+FILE_BYTES = 4096  # lower bound of the space that a file takes
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 
 GIVEN, PRIVATE = "given", "private"  # folders of the sandbox: files of the grader, and writable ones

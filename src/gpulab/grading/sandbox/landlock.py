@@ -36,7 +36,7 @@ TCP, SCOPES = 3, 3  # bind and connect; abstract sockets and signals
 VERSION_OF_TCP, VERSION_OF_SCOPES = 4, 6
 
 READ = EXECUTE | READ_FILE | READ_FOLDER
-READ_WRITE = READ_FILE | WRITE_FILE | TRUNCATE | DEVICE_REQUESTS  # of devices and the like
+READ_WRITE = READ_FILE | WRITE_FILE | TRUNCATE | DEVICE_REQUESTS  # rights to devices
 ALL = (1 << 16) - 1 - MAKE_CHARACTER_DEVICE - MAKE_BLOCK_DEVICE - MAKE_SOCKET
 
 _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
